@@ -8,7 +8,9 @@ use catena::spatial::Vec3;
 use catena::{Model, ModelBuilder};
 use catena_io::{BaseOption, ReadOptions};
 use clap::Args;
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The model, and what may be changed about it.
@@ -81,6 +83,31 @@ pub struct Loaded {
     pub model: Model,
 }
 
+type Change = dyn Fn(Loaded) -> Result<Loaded>;
+
+thread_local! {
+    /// What is done to every model that this thread loads.
+    static CHANGE: RefCell<Option<Rc<Change>>> = const { RefCell::new(None) };
+}
+
+/// Restores what was done to models before, also after a panic.
+struct Restored(Option<Rc<Change>>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        CHANGE.set(self.0.take());
+    }
+}
+
+/// Does something on this thread with every model changed in this way after it is loaded.
+pub fn with_change<T>(
+    change: impl Fn(Loaded) -> Result<Loaded> + 'static,
+    what: impl FnOnce() -> T,
+) -> T {
+    let _restored = Restored(CHANGE.replace(Some(Rc::new(change))));
+    what()
+}
+
 impl ModelOptions {
     /// The model of this name, so changed.
     pub fn of(&self, name: &str) -> ModelArgument {
@@ -151,7 +178,11 @@ impl ModelArgument {
         };
         warn(&model);
         let builder = Arc::new(builder);
-        Ok(Loaded { builder, model })
+        let loaded = Loaded { builder, model };
+        match CHANGE.with_borrow(Clone::clone) {
+            Some(change) => change(loaded),
+            None => Ok(loaded),
+        }
     }
 
     /// The model alone.

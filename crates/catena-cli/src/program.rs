@@ -104,7 +104,7 @@ enum Command {
     Count(count::Arguments),
     /// Run simulations and commands for long, and watch memory, handles and drift
     Soak(soak::Arguments),
-    /// Write a model in catena's own format
+    /// Write a model in another format: TOML, JSON, URDF, SDF, MJCF
     Convert(convert::Arguments),
     /// List the embedded models
     Models,
@@ -119,9 +119,12 @@ enum Command {
 impl Command {
     /// Does everything this command prints or writes come from arithmetic that `--portable` fixes?
     ///
-    /// Studies draw normal samples with the functions of the system, `check` compares the paths of this processor, `compare` and `benchmark`
-    /// measure time; bytes of pictures are not compared with those of other machines.
+    /// `check` compares the paths of this processor, `compare` and `benchmark` measure time; bytes of pictures are not compared with those of
+    /// other machines, and workers of a cluster choose their arithmetic themselves.
     fn is_portable(&self) -> bool {
+        if let Command::Sweep(arguments) = self {
+            return arguments.is_portable();
+        }
         matches!(
             self,
             Command::Info(_)
@@ -139,6 +142,7 @@ impl Command {
                 | Command::Doctor(_)
                 | Command::Evaluate(_)
                 | Command::Simulate(_)
+                | Command::Optimize(_)
                 | Command::Generate(_)
                 | Command::Convert(_)
         )
@@ -170,7 +174,7 @@ pub fn run() -> Result<Outcome> {
                 ErrorKind::Unsupported,
                 "--portable: not every number of this command can be promised to have the same bits on every processor",
             )
-            .hint("it goes with info, inverse, forward, factor, denoc, space, barycentres, ik, assemble, derivatives, linearize, regressor, doctor, evaluate, simulate, generate and convert"));
+            .hint("it goes with info, inverse, forward, factor, denoc, space, barycentres, ik, assemble, derivatives, linearize, regressor, doctor, evaluate, simulate, sweep (without --plot and --engine), optimize, generate and convert"));
         }
         catena::Cpu::only_baseline();
     }
@@ -183,6 +187,18 @@ pub fn run_words(words: &[String]) -> Result<Outcome> {
     let program = Program::try_parse_from(words)
         .map_err(|error| Error::new(ErrorKind::Input, error.to_string()))?;
     program.carry_out()
+}
+
+/// The names of the options of a command, without dashes in front, and whether each takes a value.
+pub fn options(command: &str) -> Vec<(String, bool)> {
+    let program = Program::command();
+    let found = program.find_subcommand(command).into_iter();
+    let options = found.flat_map(|command| command.get_arguments());
+    let named = options.filter_map(|option| {
+        let name = option.get_long()?.to_string();
+        Some((name, option.get_action().takes_values()))
+    });
+    named.collect()
 }
 
 impl Program {

@@ -5,7 +5,7 @@ mod common;
 use common::{Folder, run_with};
 
 /// Commands with joints of many kinds, loops, dry friction, controllers, and functions of time.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "--portable inverse stanford --trajectory paper --json",
     "--portable forward space-robot --random 5 --json",
     "--portable factor chain-20 --random 2 --json",
@@ -20,14 +20,57 @@ const COMMANDS: [&str; 14] = [
     "--portable forward bricard --formulation svd --json",
     "--portable linearize bicycle --v frame_joint.x=5 --json",
     "--portable doctor bricard --json",
+    "--portable sweep study.toml -o out.csv",
+    "--portable optimize cobyla.toml --json",
+    "--portable optimize slsqp.toml --json",
 ];
+
+/// Samples of every distribution.
+const STUDY: &str = r#"format = "catena-study/1"
+model = "stanford"
+[design]
+kind = "sobol"
+samples = 8
+seed = 1
+[[parameter]]
+name = "a"
+path = "q.joint1"
+normal = [0, 1]
+[[parameter]]
+name = "b"
+path = "link.link6.mass"
+lognormal = [1, 0.3]
+low = 0.5
+[[parameter]]
+name = "c"
+path = "link.link5.mass"
+loguniform = [0.1, 1]
+[[parameter]]
+name = "d"
+path = "q.joint2"
+triangular = [0.1, 0.5, 1]
+[run]
+duration = 0.2
+[[measure]]
+name = "end"
+value = "last(q.joint1) + max(kinetic)"
+"#;
+
+/// A search by this method.
+fn search(method: &str) -> String {
+    format!(
+        "format = \"catena-study/1\"\nmodel = \"stanford\"\n[[parameter]]\nname = \"a\"\npath = \"v.joint1\"\nuniform = [-2, 2]\n[[parameter]]\nname = \"b\"\n\
+         path = \"link.link6.mass\"\nloguniform = [0.1, 1]\n[run]\nduration = 0.2\n[[measure]]\nname = \"off\"\nvalue = \"(last(q.joint1) - 0.1)^2 + b\"\n\
+         [optimize]\nminimise = \"off\"\nmethod = \"{method}\"\nevaluations = 20\n"
+    )
+}
 
 /// What a command writes, with these variables of the environment.
 fn written(folder: &Folder, command: &str, environment: &[(&str, &str)]) -> String {
     let arguments: Vec<&str> = command.split_whitespace().collect();
     let run = run_with(folder.path(), &arguments, environment);
     assert_eq!(run.code, 0, "{command}\n{}", run.stderr);
-    match command.contains("simulate") {
+    match command.contains("-o out.csv") {
         true => {
             let file = folder.read("out.csv");
             std::fs::remove_file(folder.path().join("out.csv")).expect("a file");
@@ -41,6 +84,10 @@ fn written(folder: &Folder, command: &str, environment: &[(&str, &str)]) -> Stri
 #[test]
 fn portable_results_have_the_same_bits_on_every_path() {
     let folder = Folder::new("portable");
+    folder.write("study.toml", STUDY);
+    for method in ["cobyla", "slsqp"] {
+        folder.write(&format!("{method}.toml"), &search(method));
+    }
     let older = (
         "GLIBC_TUNABLES",
         "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-FMA,-FMA_Usable",
@@ -73,6 +120,7 @@ fn commands_without_that_promise_are_refused() {
     for command in [
         "compare four-bar-1 --portable",
         "check stanford --portable",
+        "sweep study.toml --plot out.svg --portable",
         "--portable",
     ] {
         let run = folder.run(command);

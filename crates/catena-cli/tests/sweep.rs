@@ -711,3 +711,191 @@ mod killed {
         );
     }
 }
+
+/// Exit code, output and messages of a command.
+fn told(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let run = run_in(folder, arguments);
+    (run.code, run.stdout, run.stderr)
+}
+
+/// A study of another command: its JSON is what measures are about.
+const HOLDING: &str = r#"format = "catena-study/1"
+model = "arm.urdf"
+[design]
+kind = "grid"
+[[parameter]]
+name = "payload"
+path = "link.lower.mass"
+values = [1, 2]
+[[parameter]]
+name = "lean"
+path = "q.shoulder"
+values = ["0deg", "30deg"]
+[run]
+command = "inverse"
+a = "elbow=1"
+[[measure]]
+name = "effort"
+value = "last(tau.shoulder)"
+"#;
+
+/// The numbers of `catena inverse` at this position, with the mass of the lower arm as in the file.
+fn efforts(folder: &Folder, lean: &str) -> f64 {
+    let typed = format!("shoulder={lean}");
+    let arguments = [
+        "inverse", "arm.urdf", "--q", &typed, "--a", "elbow=1", "--json",
+    ];
+    run_in(folder.path(), &arguments).json()["states"][0]["tau"][0]
+        .as_f64()
+        .expect("a number")
+}
+
+#[test]
+fn other_commands_are_studied() {
+    let folder = folder("sweep-commands");
+    folder.write("holding.toml", HOLDING);
+    let (code, _, errors) = told(
+        folder.path(),
+        &["sweep", "holding.toml", "-o", "holding.csv"],
+    );
+    assert_eq!(code, 0, "{errors}");
+    let rows = rows(&folder, "holding.csv");
+    let found: Vec<f64> = rows
+        .iter()
+        .map(|row| row[3].parse().expect("a number"))
+        .collect();
+    // the lower arm has 1 kg in the file
+    assert_eq!(
+        found[..2],
+        [efforts(&folder, "0deg"), efforts(&folder, "30deg")]
+    );
+    assert!(found[3] > found[1] + 1.0, "{found:?}");
+
+    let evaluate = HOLDING
+        .replace("inverse", "evaluate")
+        .replace("a = \"elbow=1\"\n", "");
+    let evaluate = evaluate.replace("last(tau.shoulder)", "last(frames.lower.position.x) + last(inertia.shoulder.elbow) * 0 + last(potential_energy) * 0");
+    folder.write("evaluate.toml", &evaluate);
+    let (code, _, errors) = told(
+        folder.path(),
+        &["sweep", "evaluate.toml", "-o", "evaluate.csv"],
+    );
+    assert_eq!(code, 0, "{errors}");
+    let place: f64 = self::rows(&folder, "evaluate.csv")[1][3]
+        .parse()
+        .expect("a number");
+    assert!((place.abs() - 0.25).abs() < 1e-12, "{place}");
+
+    let modes = evaluate.replace("\"evaluate\"", "\"linearize\"");
+    let begin = modes.find("value = \"").expect("a formula");
+    let modes = format!("{}value = \"last(modes.1.frequency)\"\n", &modes[..begin]);
+    folder.write("modes.toml", &modes.replace("[\"0deg\", \"30deg\"]", "[0]"));
+    let (code, _, errors) = told(folder.path(), &["sweep", "modes.toml", "-o", "modes.csv"]);
+    assert_eq!(code, 0, "{errors}");
+
+    folder.write(
+        "tolerance.toml",
+        "format = \"catena-study/1\"\nmodel = \"pendulum\"\n[design]\nkind = \"grid\"\n[[parameter]]\nname = \"tolerance\"\nvalues = [1e-6, 1e-9]\n\
+         [[parameter]]\nname = \"scheme\"\nvalues = [\"tsit5\", \"dop853\"]\n[run]\ncommand = \"benchmark\"\nmethod = \"{scheme}\"\nrtol = \"{tolerance}\"\n\
+         [[measure]]\nname = \"off\"\nvalue = \"last(error)\"\n",
+    );
+    let (code, _, errors) = told(folder.path(), &["sweep", "tolerance.toml", "-o", "off.csv"]);
+    assert_eq!(code, 0, "{errors}");
+    let rows = self::rows(&folder, "off.csv");
+    let off: Vec<f64> = rows
+        .iter()
+        .map(|row| row[3].parse().expect("a number"))
+        .collect();
+    assert!(off[2] < 0.1 * off[0] && off[3] < 0.1 * off[1], "{off:?}");
+    assert_eq!(rows[1][2], "dop853");
+}
+
+#[test]
+fn wrong_commands_are_refused() {
+    let folder = folder("sweep-wrong-commands");
+    for (old, new, message) in [
+        (
+            "\"inverse\"",
+            "\"invers\"",
+            "`invers` is no command of studies",
+        ),
+        (
+            "\"inverse\"",
+            "[\"inverse\", \"forward\"]",
+            "`run.command` must be the name of a command",
+        ),
+        ("a = ", "tau = ", "`run.tau` is no setting of a run"),
+        (
+            "last(tau.shoulder)",
+            "last(tau.wrist)",
+            "the run has no column `tau.wrist`",
+        ),
+        (
+            "last(tau.shoulder)",
+            "steps",
+            "`steps` is known of simulations only",
+        ),
+        (
+            "values = [\"0deg\", \"30deg\"]",
+            "values = [1, 2]\nrelative = true",
+            "`q.shoulder` cannot be relative",
+        ),
+        (
+            "values = [1, 2]",
+            "values = [\"light\", \"heavy\"]",
+            "takes numbers, and the values are texts",
+        ),
+        ("values = [1, 2]", "values = [\"light\", 2]", "must be"),
+        (
+            "path = \"link.lower.mass\"\nvalues = [1, 2]",
+            "values = [\"a\", \"a\"]",
+            "has `a` twice",
+        ),
+        (
+            "\"inverse\"\na = \"elbow=1\"",
+            "\"benchmark\"",
+            "has no model to change",
+        ),
+    ] {
+        let text = HOLDING.replace(old, new);
+        assert_ne!(text, HOLDING, "{old}");
+        let text = match new.contains("benchmark") {
+            true => text.replace("arm.urdf", "pendulum"),
+            false => text,
+        };
+        folder.write("wrong.toml", &text);
+        let (code, _, errors) = told(folder.path(), &["sweep", "wrong.toml"]);
+        assert_eq!(code, 2, "{new}: {errors}");
+        assert!(errors.contains(message), "{new}: {errors}");
+    }
+}
+
+/// Texts vary settings: they are columns of results, and no part of formulas.
+#[test]
+fn methods_vary() {
+    let folder = folder("sweep-texts");
+    let study = "format = \"catena-study/1\"\nmodel = \"arm.urdf\"\n[design]\nkind = \"grid\"\n[[parameter]]\nname = \"scheme\"\nvalues = [\"rk4\", \"dopri5\", \"dop853\"]\n\
+         [[parameter]]\nname = \"lean\"\npath = \"q.shoulder\"\nvalues = [0.5, 1]\n[run]\nduration = 0.2\nmethod = \"{scheme}\"\n[[measure]]\nname = \"end\"\nvalue = \"last(q.shoulder)\"\n";
+    folder.write("texts.toml", study);
+    for output in ["texts.csv", "texts.parquet"] {
+        let (code, text, errors) = told(folder.path(), &["sweep", "texts.toml", "-o", output]);
+        assert_eq!(code, 0, "{errors}");
+        assert!(text.contains("rk4, dopri5, dop853"), "{text}");
+        assert!(text.contains("what `end` depends on"), "{text}");
+    }
+    let rows = rows(&folder, "texts.csv");
+    let schemes: Vec<&str> = rows.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(
+        schemes,
+        ["rk4", "rk4", "dopri5", "dopri5", "dop853", "dop853"]
+    );
+    let end = |k: usize| rows[k][3].parse::<f64>().expect("a number");
+    assert!((end(0) - end(4)).abs() < 1e-8 && end(0) != end(4));
+    folder.write(
+        "formula.toml",
+        &study.replace("last(q.shoulder)", "last(q.shoulder) + scheme"),
+    );
+    let (code, _, errors) = told(folder.path(), &["sweep", "formula.toml"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("`scheme`"), "{errors}");
+}

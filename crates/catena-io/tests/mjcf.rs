@@ -368,6 +368,109 @@ fn actuators_without_a_joint_are_warned_about() {
     );
 }
 
+/// Copies stand where MuJoCo 4.0 has them, each turned by another multiple of `euler`, and have its names; those of a copy in a copy are added first.
+#[test]
+fn copies_are_made() {
+    let text = r#"<mujoco><worldbody><body name="base" pos="1 0 0"><joint name="jb"/><geom size=".1"/>
+        <replicate count="11" offset="0.1 0 0.05" euler="0 20 30" sep="-">
+          <body name="l" pos="0 0.3 0"><joint name="j" axis="0 1 0"/><geom size=".05" pos="0.1 0 0"/><site name="s"/>
+            <replicate count="2" offset="0 1 0"><body name="in"><joint name="k"/><geom size="0.02"/></body></replicate>
+          </body>
+          <geom size="0.01" pos="0 0 0.5"/>
+        </replicate></body></worldbody></mujoco>"#;
+    let builder = read(text);
+    let names: Vec<&str> = builder.links.iter().map(|link| &link.name[..]).collect();
+    let first = ["base", "l-00", "in0-00", "in1-00", "l-01", "in0-01"];
+    assert_eq!((&names[..6], names.len()), (&first[..], 34));
+    let joints: Vec<&str> = builder.joints.iter().map(|joint| &joint.name[..]).collect();
+    assert_eq!(
+        &joints[..6],
+        ["jb", "j-00", "k0-00", "k1-00", "j-01", "k0-01"]
+    );
+    assert!(builder.frames.iter().any(|frame| frame.name == "s-10"));
+    let place = |name: &str| {
+        let joint = builder.joints.iter().find(|joint| joint.name == name);
+        joint.expect(name).parent_from_joint
+    };
+    for (name, wanted) in [
+        ("j-01", [-0.04095389, 0.25980762, 0.10130302]),
+        ("j-02", [-0.00054341, 0.2, 0.23436594]),
+        ("j-03", [0.11892238, 0.13660254, 0.33333528]),
+        ("k1-07", [0.0, 1.0, 0.0]),
+    ] {
+        for (found, wanted) in place(name).translation.to_array().iter().zip(wanted) {
+            assert!((found - wanted).abs() < 1e-8, "{name}: {:?}", place(name));
+        }
+    }
+    for (wrong, told) in [
+        ("", "has no attribute `count`"),
+        (
+            "count=\"1.5\"",
+            "`count` of <replicate> must be a whole number",
+        ),
+        ("count=\"1000000000\"", "makes more than 100000 copies"),
+        ("count=\"2\" pos=\"0 0 0\"", "unknown attribute `pos`"),
+    ] {
+        let body = "<body name=\"l\"><joint/><geom size=\"0.1\"/></body>";
+        let found = refusal(&world(&format!("<replicate {wrong}>{body}</replicate>")));
+        assert!(found.contains(told), "{wrong}: {found}");
+    }
+}
+
+/// Dampers and cylinders are driven by something else than efforts; a cylinder with a force of its own acts without being driven.
+#[test]
+fn dampers_and_cylinders_are_no_inputs() {
+    let of = |inside: &str| format!("<mujoco>{TWO}<actuator>{inside}</actuator></mujoco>");
+    let text = of(
+        "<damper name=\"d\" joint=\"ja\" kv=\"2\" ctrlrange=\"0 1\"/>\
+         <cylinder name=\"c\" joint=\"ja\" area=\"0.1\"/>",
+    );
+    let builder = read(&text);
+    assert!(builder.actuators.is_empty());
+    let told: Vec<&str> = builder.warnings.iter().map(|w| &w.message[..]).collect();
+    assert_eq!(
+        told,
+        [
+            "actuator `d` is left out: the input of a damper is a damping, here it would be an effort",
+            "actuator `c` is left out: the input of a cylinder is a pressure, here it would be an effort",
+        ]
+    );
+    let pushes = of("<cylinder name=\"c\" joint=\"ja\" bias=\"1 0 0\"/>");
+    let refused = refusal(&pushes);
+    assert!(
+        refused.contains("actuator `c` is a cylinder with a force of its own (`bias`)"),
+        "{refused}"
+    );
+    let left_out = ignoring(&pushes, &["cylinder"]).assumptions.join("\n");
+    assert!(
+        left_out.contains("left out on request: actuator `c`"),
+        "{left_out}"
+    );
+}
+
+/// A weld whose torque is scaled to nothing holds points together, at its anchor.
+#[test]
+fn welds_without_torque_hold_points() {
+    let of = |weld: &str| {
+        let text = format!("<mujoco>{TWO}<equality>{weld}</equality></mujoco>");
+        let mut constraints = read(&text).constraints;
+        match constraints.pop().expect("a constraint").rule {
+            RuleSpec::Joint(joint) => *joint,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (weld, connect) = (
+        of("<weld body1=\"a\" body2=\"b\" anchor=\"0.1 0.2 0.3\" torquescale=\"0\"/>"),
+        of("<connect body1=\"b\" body2=\"a\" anchor=\"0.1 0.2 0.3\"/>"),
+    );
+    assert_eq!(weld.kind, catena::model::JointKind::Spherical);
+    let point = weld.joint_from_child.inverse().translation - connect.parent_from_joint.translation;
+    let other = weld.parent_from_joint.translation - connect.joint_from_child.inverse().translation;
+    assert!(point.norm() < 1e-15 && other.norm() < 1e-15);
+    let full = of("<weld body1=\"a\" body2=\"b\" torquescale=\"0.5\"/>");
+    assert_eq!(full.kind, catena::model::JointKind::Fixed);
+}
+
 #[test]
 fn what_cannot_be_represented_is_refused_by_name_or_left_out() {
     let body = r#"<worldbody><body name="a"><joint/><geom size="0.1"/><site name="s"/></body></worldbody>"#;
@@ -397,10 +500,6 @@ fn what_cannot_be_represented_is_refused_by_name_or_left_out() {
         (
             "composite",
             world("<body><joint/><geom size=\"0.1\"/><composite/></body>"),
-        ),
-        (
-            "replicate",
-            world("<body><joint/><geom size=\"0.1\"/><replicate/></body>"),
         ),
         (
             "attach",
@@ -653,7 +752,7 @@ fn what_cannot_move_is_drawn() {
     let drawing = catena_io::drawing::of_mjcf(&path);
     let _ = std::fs::remove_file(&path);
     assert_eq!(drawing.expect("a drawing").shapes.len(), 1);
-    assert!(refusal(&text).contains("unknown"));
+    assert!(refusal(&text).contains("damping"), "{}", refusal(&text));
 }
 
 /// Files of meshes that are none, each with what is said about it.
@@ -750,6 +849,7 @@ fn what_is_different_is_noted() {
         <option integrator="RK4"><flag actuation="disable"/></option>
         <worldbody>
           <body name="target" mocap="true"><geom size="0.1"/></body>
+          <body name="loose"><freejoint/><geom size="0.1"/></body>
           <body name="a"><joint name="ja" range="-1 1" limited="true" frictionloss="0.1"/><geom size="0.1"/>
             <body name="b"><joint name="jb"/><geom size="0.1"/>
               <body name="c"><joint name="wrist" type="ball" range="0 1" limited="true"/><geom size="0.1"/></body>

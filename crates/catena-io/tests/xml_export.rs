@@ -235,7 +235,10 @@ fn what_cannot_be_written_is_named() {
         .to_string();
     let expected = "URDF cannot express gravity (0.0 0.0 -1.0), armature of joint `j`, stiffness of joint `j`, spherical joint `s`";
     assert!(error.starts_with(expected), "{error}");
-    let loops = embedded::builder("four-bar-1").expect("an embedded model");
+    let mut loops = embedded::builder("four-bar-1").expect("an embedded model");
+    if let RuleSpec::Joint(joint) = &mut loops.constraints[0].rule {
+        joint.kind = JointKind::Prismatic;
+    }
     let error = to_mjcf(&loops).expect_err("a loop").to_string();
     assert!(
         error.starts_with("MJCF cannot express constraint `"),
@@ -532,5 +535,43 @@ fn what_sdf_cannot_express_is_named() {
     assert!(
         error.contains("which is open where all joints are at zero"),
         "{error}"
+    );
+}
+
+/// A loop that closes with a hinge is two points of its axis in MJCF, and moves as before.
+#[test]
+fn hinges_close_loops_as_two_points() {
+    let builder = embedded::builder("four-bar-1").expect("an embedded model");
+    let text = to_mjcf(&builder).expect("MJCF");
+    assert_eq!(text.matches("<connect ").count(), 2, "{text}");
+    let accelerations = |builder: &ModelBuilder| {
+        let model = builder.build().expect("a model");
+        let state = State::new(&model, &[0.7, -0.7, 0.7], &[1.0, -1.0, 1.0]).expect("finite");
+        let mut chain = ClosedChain::new(&model);
+        let still = vec![0.0; model.nv()];
+        let found = chain.forward(0.0, &state, &still, &[]).expect("a motion");
+        found.accelerations.to_vec()
+    };
+    let (one, other) = (accelerations(&builder), accelerations(&from_mjcf(&text)));
+    let off: Vec<f64> = one.iter().zip(&other).map(|(a, b)| a - b).collect();
+    assert!(largest(&off) <= 1e-12 * largest(&one), "{one:?} {other:?}");
+}
+
+/// What actuators can give at most is the limit of their joints, where a format has no other place for it.
+#[test]
+fn efforts_of_actuators_are_limits_of_joints() {
+    let text = r#"<mujoco><worldbody><body><joint name="j"/><geom size="0.1"/><body name="b"><joint name="k" actuatorfrcrange="-2 2"/><geom size="0.1"/>
+        </body></body></worldbody><actuator><motor name="m" joint="j" gear="10" ctrlrange="-3 3"/><motor name="n" joint="k" gear="10" ctrlrange="-3 3"/></actuator></mujoco>"#;
+    let builder = from_mjcf(text);
+    let efforts = |builder: &ModelBuilder| -> Vec<Option<f64>> {
+        let joints = builder.joints.iter();
+        joints.map(|joint| joint.dofs[0].max_effort).collect()
+    };
+    let urdf = from_urdf(&to_urdf(&builder).expect("URDF"));
+    assert_eq!(efforts(&urdf), [Some(30.0), Some(2.0)]);
+    let text = to_sdf(&builder).expect("SDF");
+    assert_eq!(efforts(&from_sdf(&text)), [Some(30.0), Some(2.0)]);
+    assert!(
+        text.contains("actuators are not written, their efforts are limits of their joints: m, n")
     );
 }

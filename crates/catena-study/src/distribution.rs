@@ -1,9 +1,11 @@
 //! What a parameter may be: a distribution, or a list of values.
 //!
-//! Every sample is the quantile x = F⁻¹(u) of a number u in (0, 1), so that one design serves all distributions.
+//! Every sample is the quantile x = F⁻¹(u) of a number u in (0, 1), so that one design serves all distributions. Samples have the same bits on
+//! every system: no function of the system's library decides them.
 
-use statrs::function::erf::{erfc, erfc_inv};
-use std::f64::consts::SQRT_2;
+use catena::elementary::{exp, ln};
+use libm::erfc;
+use std::f64::consts::{PI, SQRT_2};
 
 /// How the values of a parameter are spread.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +53,8 @@ pub enum Spread {
     },
     /// One of these values, equally likely; all of them in a grid.
     Values(Vec<f64>),
+    /// One of these texts, equally likely; all of them in a grid. The value of a sample is its place here, from 0.
+    Words(Vec<String>),
     /// The column of a list.
     Listed,
 }
@@ -60,10 +64,30 @@ fn normal_share(z: f64) -> f64 {
     0.5 * erfc(-z / SQRT_2)
 }
 
-/// The number below which this share of a standard normal distribution lies.
+/// The number below which this share of a standard normal distribution lies: the root of Φ(z) = p by Halley's method,
+///
+/// ```text
+/// z ← z − e / (1 + z e / 2),   e = (Φ(z) − p) √(2π) exp(z² / 2)
+/// ```
+///
+/// in the lower half, from the bound z = −√(−2 ln 2p), which is exact in the middle.
 fn normal_quantile(share: f64) -> f64 {
-    -SQRT_2 * erfc_inv(2.0 * share)
+    if share > 0.5 {
+        return -normal_quantile(1.0 - share);
+    }
+    if share <= 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    let mut z = -(-2.0 * ln(2.0 * share)).max(0.0).sqrt();
+    for _ in 0..HALLEY_STEPS {
+        let e = (normal_share(z) - share) * (2.0 * PI).sqrt() * exp(0.5 * z * z);
+        z -= e / (1.0 + 0.5 * z * e);
+    }
+    z
 }
+
+/// From the bound, which is off by less than one everywhere, so many steps that triple the digits leave round-off.
+const HALLEY_STEPS: usize = 6;
 
 /// A quantile of the standard normal distribution between two bounds.
 fn cut_normal_quantile(u: f64, low: f64, high: f64) -> f64 {
@@ -82,7 +106,7 @@ impl Spread {
         let part = match (self, value) {
             (Spread::Uniform { .. } | Spread::LogUniform { .. }, None) => 0.5,
             (Spread::Uniform { low, high }, Some(x)) => (x - low) / (high - low),
-            (Spread::LogUniform { low, high }, Some(x)) => (x / low).ln() / (high / low).ln(),
+            (Spread::LogUniform { low, high }, Some(x)) => ln(x / low) / ln(high / low),
             _ => return None,
         };
         (0.0..=1.0).contains(&part).then_some(part)
@@ -92,8 +116,39 @@ impl Spread {
     pub fn slope(&self, value: f64) -> Option<f64> {
         match self {
             Spread::Uniform { low, high } => Some(high - low),
-            Spread::LogUniform { low, high } => Some(value * (high / low).ln()),
+            Spread::LogUniform { low, high } => Some(value * ln(high / low)),
             _ => None,
+        }
+    }
+
+    /// The number of values in a grid; 0 for spreads without such.
+    pub fn level_count(&self) -> usize {
+        match self {
+            Spread::Values(values) => values.len(),
+            Spread::Words(words) => words.len(),
+            _ => 0,
+        }
+    }
+
+    /// A value in a grid.
+    fn level(&self, k: usize) -> Option<f64> {
+        match self {
+            Spread::Values(values) => values.get(k).copied(),
+            Spread::Words(words) => (k < words.len()).then_some(k as f64),
+            _ => None,
+        }
+    }
+
+    /// The value of this index in a grid, counted round and round.
+    pub fn level_around(&self, k: usize) -> Option<f64> {
+        self.level(k.checked_rem(self.level_count())?)
+    }
+
+    /// A value as it is written: the number with every digit, or the text that it stands for.
+    pub fn written(&self, value: f64) -> String {
+        match self {
+            Spread::Words(words) => words.get(value as usize).cloned().unwrap_or_default(),
+            _ => value.to_string(),
         }
     }
 
@@ -102,7 +157,7 @@ impl Spread {
         Some(match self {
             Spread::Uniform { low, high } => low + u * (high - low),
             Spread::LogUniform { low, high } => {
-                let x = (low.ln() + u * (high.ln() - low.ln())).exp();
+                let x = exp(ln(*low) + u * (ln(*high) - ln(*low)));
                 x.clamp(*low, *high)
             }
             Spread::Normal {
@@ -119,8 +174,8 @@ impl Spread {
                 deviation,
                 bounds: (low, high),
             } => {
-                let z = |x: &f64| (x / median).ln() / deviation;
-                let x = median * (deviation * cut_normal_quantile(u, z(low), z(high))).exp();
+                let z = |x: &f64| ln(x / median) / deviation;
+                let x = median * exp(deviation * cut_normal_quantile(u, z(low), z(high)));
                 x.clamp(*low, *high)
             }
             Spread::Triangular { low, mode, high } => {
@@ -130,9 +185,10 @@ impl Spread {
                     false => high - ((1.0 - u) * width * (high - mode)).sqrt(),
                 }
             }
-            Spread::Values(values) => {
-                let place = (u * values.len() as f64) as usize;
-                *values.get(place.min(values.len().checked_sub(1)?))?
+            Spread::Values(_) | Spread::Words(_) => {
+                let count = self.level_count();
+                let place = (u * count as f64) as usize;
+                self.level(place.min(count.checked_sub(1)?))?
             }
             Spread::Listed => return None,
         })
@@ -174,6 +230,7 @@ impl Spread {
                 [one] => format!("{one}"),
                 [first, .., last] => format!("{} values {first} … {last}", values.len()),
             },
+            Spread::Words(words) => words.join(", "),
             Spread::Listed => "listed".into(),
         }
     }
@@ -182,6 +239,26 @@ impl Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The share below a quantile is the share, to the last digits, from the middle to the far end of a tail.
+    #[test]
+    fn normal_quantiles_are_roots() {
+        for share in [0.5, 0.49999, 0.3, 0.1, 1e-3, 1e-9, 1e-40, 1e-200, 1e-300] {
+            let z = normal_quantile(share);
+            // z has an error of half a digit, which the density makes one of z² digits of the share
+            let allowed = (2.0 + z * z) * 4.0 * f64::EPSILON;
+            let found = normal_share(z);
+            assert!(
+                (found / share - 1.0).abs() < allowed,
+                "{share}: {z} {found}"
+            );
+            assert_eq!(
+                normal_quantile(1.0 - share),
+                -normal_quantile(1.0 - (1.0 - share))
+            );
+        }
+        assert!((normal_quantile(0.975) - 1.959963984540054).abs() < 1e-15);
+    }
 
     /// Quantiles printed in tables of the normal distribution, and closed forms of the others.
     #[test]
@@ -246,6 +323,7 @@ mod tests {
                 0.5,
             ),
             (Spread::Values(vec![3.0, 5.0, 9.0]), 0.999, 9.0),
+            (Spread::Words(vec!["a".into(), "b".into()]), 0.7, 1.0),
         ] {
             let found = spread.quantile(u).expect("a quantile");
             assert!(

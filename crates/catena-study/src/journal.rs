@@ -241,9 +241,13 @@ impl Journal {
         self.write(&lines_of(samples))
     }
 
-    /// Removes the journal, once the results are in their file.
-    pub fn remove(self) -> Result<()> {
-        fs::remove_file(&self.path).map_err(|error| self.failed(&error))
+    /// Removes the journal, once the results are in their file; false if it was not there any more.
+    pub fn remove(self) -> Result<bool> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.failed(&error)),
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Carried {
     pub before: usize,
     /// Bytes of an incomplete line of the journal that were left out.
     pub cut: usize,
+    /// Did somebody remove the journal on the way? The results are complete all the same.
+    pub lost_journal: bool,
 }
 
 /// The samples of a study so far, and the file that keeps them.
@@ -140,11 +142,13 @@ impl Ledger {
                 .hint("give the command again with --resume: finished samples are kept"));
         }
         self.samples.sort_by_key(|sample| sample.index);
+        let mut lost_journal = false;
         if let Some((path, journal)) = self.output {
             write_results(&path, study, &self.origin, &self.samples)?;
-            journal.remove()?;
+            lost_journal = !journal.remove()?;
         }
         Ok(Carried {
+            lost_journal,
             samples: self.samples,
             before: self.before,
             cut: self.cut,
@@ -218,12 +222,22 @@ mod tests {
         let carried = ledger.finish(&study).expect("all are there");
         let indices: Vec<usize> = carried.samples.iter().map(|sample| sample.index).collect();
         assert_eq!((indices, carried.before), (vec![0, 1, 2, 3], 3));
+        assert!(!carried.lost_journal);
         let rows = std::fs::read_to_string(&path).expect("results");
         assert_eq!(
             rows.lines().filter(|line| !line.is_empty()).count(),
             6,
             "{rows}"
         );
+
+        // without its journal a study cannot be resumed, but it ends well
+        let mut ledger = open(Mode::Overwrite).expect("again");
+        let all = (0..4).map(|k| sample(&study, k)).collect();
+        ledger.take(&study, all).expect("samples");
+        std::fs::remove_file(folder.join("results.csv.journal")).expect("it was there");
+        let carried = ledger.finish(&study).expect("all are there");
+        assert!(carried.lost_journal);
+        assert_eq!(std::fs::read_to_string(&path).expect("results"), rows);
         std::fs::remove_dir_all(&folder).expect("it was there");
     }
 }

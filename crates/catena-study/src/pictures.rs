@@ -1,5 +1,6 @@
 //! Distributions of the measures, and measures over parameters, as charts.
 
+use crate::distribution::Spread;
 use crate::runner::Sample;
 use crate::study::Study;
 use catena_plot::{Chart, Figure};
@@ -23,7 +24,14 @@ pub fn distributions(study: &Study, samples: &[Sample]) -> Figure {
         );
         for (k, parameter) in study.parameters.iter().enumerate() {
             let x: Vec<f64> = good.iter().map(|(sample, _)| sample.values[k]).collect();
-            let below = with_unit(&parameter.name, &parameter.unit);
+            let below = match &parameter.spread {
+                Spread::Words(words) => {
+                    let numbered = words.iter().enumerate();
+                    let words = numbered.map(|(k, word)| format!("{k} {word}"));
+                    with_unit(&parameter.name, &words.collect::<Vec<_>>().join(", "))
+                }
+                _ => with_unit(&parameter.name, &parameter.unit),
+            };
             let chart = Chart::new("", below.as_str(), label.as_str());
             charts.push(chart.marked_series("", apart(&x), apart(&y)));
         }

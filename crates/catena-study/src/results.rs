@@ -3,6 +3,7 @@
 //! Columns: `sample`, the parameters, the measures (empty where a sample failed), and `failure`, the reason. What is in the file follows
 //! from the samples alone, so that it has the same bytes whatever the number of threads.
 
+use crate::distribution::Spread;
 use crate::journal::Origin;
 use crate::runner::Sample;
 use crate::study::Study;
@@ -104,7 +105,11 @@ fn csv(file: &mut File, study: &Study, samples: &[&Sample]) -> std::result::Resu
     writer.write_record(columns.concat())?;
     for sample in samples {
         let mut record = vec![sample.index.to_string()];
-        record.extend(sample.values.iter().map(|x| format!("{x:?}")));
+        let values = study.parameters.iter().zip(&sample.values);
+        record.extend(values.map(|(parameter, x)| match &parameter.spread {
+            Spread::Words(_) => parameter.spread.written(*x),
+            _ => format!("{x:?}"),
+        }));
         match &sample.measures {
             Ok(found) => record.extend(found.iter().map(|x| format!("{x:?}"))),
             Err(_) => record.extend(measures.iter().map(|_| String::new())),
@@ -122,7 +127,7 @@ fn parquet(
     origin: &Origin,
     samples: &[&Sample],
 ) -> ParquetResult<()> {
-    let [parameters, measures] = names(study);
+    let [_, measures] = names(study);
     let field = |name: &str, kind, repetition, logical| {
         let field = Type::primitive_type_builder(name, kind)
             .with_repetition(repetition)
@@ -135,13 +140,12 @@ fn parquet(
         Repetition::REQUIRED,
         None,
     )?];
-    for name in &parameters {
-        fields.push(field(
-            name,
-            PhysicalType::DOUBLE,
-            Repetition::REQUIRED,
-            None,
-        )?);
+    for parameter in &study.parameters {
+        let (kind, logical) = match parameter.spread {
+            Spread::Words(_) => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            _ => (PhysicalType::DOUBLE, None),
+        };
+        fields.push(field(&parameter.name, kind, Repetition::REQUIRED, logical)?);
     }
     for name in &measures {
         fields.push(field(
@@ -174,12 +178,22 @@ fn parquet(
                 .write_batch(&indices, None, None)?;
             column.close()?;
         }
-        for k in 0..parameters.len() {
+        for (k, parameter) in study.parameters.iter().enumerate() {
             if let Some(mut column) = group.next_column()? {
-                let values: Vec<f64> = rows.iter().map(|row| row.values[k]).collect();
-                column
-                    .typed::<DoubleType>()
-                    .write_batch(&values, None, None)?;
+                let values = rows.iter().map(|row| row.values[k]);
+                match &parameter.spread {
+                    words @ Spread::Words(_) => {
+                        let texts = values.map(|value| words.written(value).as_str().into());
+                        let texts: Vec<ByteArray> = texts.collect();
+                        let column = column.typed::<ByteArrayType>();
+                        column.write_batch(&texts, None, None)?;
+                    }
+                    _ => {
+                        let values: Vec<f64> = values.collect();
+                        let column = column.typed::<DoubleType>();
+                        column.write_batch(&values, None, None)?;
+                    }
+                }
                 column.close()?;
             }
         }

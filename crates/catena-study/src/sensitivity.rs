@@ -9,9 +9,11 @@
 //! ```
 //!
 //! where A_Bⁱ is A with column i from B. Their standard errors come from resampling the points (bootstrap). Every other design gives
-//! Spearman's rank correlation ρ.
+//! Spearman's rank correlation ρ; for texts, which have no order, the correlation ratio of the ranks: η² is the share of their variance
+//! between the texts.
 
 use crate::design::Design;
+use crate::distribution::Spread;
 use crate::runner::Sample;
 use crate::study::Study;
 use catena::random::Random;
@@ -31,7 +33,7 @@ pub enum Influence {
         /// Their standard errors.
         errors: [f64; 2],
     },
-    /// Spearman's rank correlation.
+    /// Spearman's rank correlation; for texts the correlation ratio of the ranks.
     Correlation(f64),
 }
 
@@ -86,7 +88,11 @@ pub fn influences(
     let y: Vec<f64> = good.iter().map(|(_, y)| *y).collect();
     let correlations = (0..count).map(|k| {
         let x: Vec<f64> = good.iter().map(|(sample, _)| sample.values[k]).collect();
-        rank_correlation(&x, &y).map(Influence::Correlation)
+        let found = match study.parameters[k].spread {
+            Spread::Words(_) => correlation_ratio(&x, &y),
+            _ => rank_correlation(&x, &y),
+        };
+        found.map(Influence::Correlation)
     });
     let all: Option<Vec<Influence>> = correlations.collect();
     Some((Method::Correlation, all?, good.len()))
@@ -171,6 +177,23 @@ pub fn rank_correlation(x: &[f64], y: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| product(&x, &y) / scale.sqrt())
 }
 
+/// The correlation ratio η of the ranks of y: η² = Σ_g n_g (m_g − m)² / Σ (y − m)², where x says which group g a number is in. None where one of
+/// them does not vary.
+pub fn correlation_ratio(x: &[f64], y: &[f64]) -> Option<f64> {
+    let y = ranks(y);
+    let mean = (y.len() as f64 + 1.0) / 2.0;
+    let whole: f64 = y.iter().map(|y| (y - mean) * (y - mean)).sum();
+    let mut groups: Vec<f64> = x.to_vec();
+    groups.sort_by(f64::total_cmp);
+    groups.dedup();
+    let between = groups.iter().map(|group| {
+        let own = x.iter().zip(&y).filter(|(x, _)| *x == group);
+        let (count, sum) = own.fold((0.0, 0.0), |(n, sum), (_, y)| (n + 1.0, sum + (y - mean)));
+        sum * sum / count
+    });
+    (groups.len() > 1 && whole > 0.0).then(|| (between.sum::<f64>() / whole).sqrt())
+}
+
 fn ranks(numbers: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
@@ -189,6 +212,17 @@ fn ranks(numbers: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Groups whose ranks are 1, 2, 5 and 3, 4: η² = (3 (8/3 − 3)² + 2 (7/2 − 3)²) / 10. Where groups are apart, η is nearly 1.
+    #[test]
+    fn correlation_ratios() {
+        let x = [0.0, 0.0, 1.0, 1.0, 0.0];
+        let found = correlation_ratio(&x, &[1.0, 2.0, 3.0, 4.0, 5.0]).expect("varies");
+        let wanted: f64 = (3.0 / 9.0 + 2.0 / 4.0) / 10.0;
+        assert!((found * found - wanted).abs() < 1e-15, "{found}");
+        assert_eq!(correlation_ratio(&x, &[3.0; 5]), None);
+        assert_eq!(correlation_ratio(&[1.0; 5], &x), None);
+    }
 
     /// scipy.stats.spearmanr([1, 2, 2, 4, 5], [2, 1, 3, 5, 4]) is 0.718…; a monotonic relation is 1, or −1.
     #[test]

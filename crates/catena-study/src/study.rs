@@ -190,7 +190,11 @@ pub struct Study {
     pub goal: Option<Goal>,
     /// What varies.
     pub parameters: Vec<Parameter>,
-    /// The settings of the run, as options of `catena simulate`.
+    /// The command that a sample runs.
+    pub command: String,
+    /// Where it is named, if it is.
+    pub command_place: Option<Place>,
+    /// The settings of the run, as options of the command.
     pub settings: Vec<Setting>,
     /// What is measured.
     pub measures: Vec<Measure>,
@@ -246,6 +250,8 @@ impl Study {
                 .iter()
                 .map(parameter)
                 .collect::<Result<_>>()?,
+            command: "simulate".into(),
+            command_place: None,
             settings: match file.get("run") {
                 Some(run) => settings(&run.table("a table of settings")?)?,
                 None => Vec::new(),
@@ -259,6 +265,7 @@ impl Study {
             files: Vec::new(),
             points: None,
         };
+        study.take_command()?;
         study.expect_names()?;
         study.expect_placeholders()?;
         study.take_goal(&file)?;
@@ -274,6 +281,24 @@ impl Study {
             }
         }
         Ok(study)
+    }
+
+    /// Which command runs stands among the settings, but is none.
+    fn take_command(&mut self) -> Result<()> {
+        let Some(at) = self.settings.iter().position(|s| s.key == "command") else {
+            return Ok(());
+        };
+        let setting = self.settings.remove(at);
+        let name = match setting.value {
+            SettingValue::Texts(texts) if texts.len() == 1 => texts.concat(),
+            _ => {
+                let message = "`run.command` must be the name of a command";
+                return Err(Error::new(ErrorKind::Syntax, message).at(setting.place));
+            }
+        };
+        self.command = name;
+        self.command_place = Some(setting.place);
+        Ok(())
     }
 
     /// What is optimized; an error for a study that does not say.
@@ -309,7 +334,7 @@ impl Study {
     /// The number of samples.
     pub fn sample_count(&self) -> usize {
         match &self.design {
-            Design::Grid => self.levels().map(<[f64]>::len).product(),
+            Design::Grid => self.level_counts().product(),
             Design::List(rows) => rows.len(),
             Design::Random { samples, .. }
             | Design::LatinHypercube { samples, .. }
@@ -342,25 +367,31 @@ impl Study {
             .collect()
     }
 
-    /// The values of each parameter in a grid.
-    fn levels(&self) -> impl DoubleEndedIterator<Item = &[f64]> {
-        self.parameters
-            .iter()
-            .map(|parameter| match &parameter.spread {
-                Spread::Values(values) => values.as_slice(),
-                _ => &[],
-            })
+    /// How many values each parameter has in a grid.
+    fn level_counts(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.parameters.iter().map(|own| own.spread.level_count())
     }
 
     /// The combination of this index, the last parameter changing fastest.
     fn grid(&self, mut index: usize) -> Vec<f64> {
         let mut values: Vec<f64> = Vec::new();
-        for levels in self.levels().rev() {
-            values.push(levels[index % levels.len()]);
-            index /= levels.len();
+        for parameter in self.parameters.iter().rev() {
+            values.extend(parameter.spread.level_around(index));
+            index /= parameter.spread.level_count().max(1);
         }
         values.reverse();
         values
+    }
+
+    /// Names of the parameters in formulas, in their order; empty where values are texts, which formulas do not know.
+    pub fn variables(&self) -> Vec<&str> {
+        let parameters = self.parameters.iter();
+        parameters
+            .map(|parameter| match &parameter.spread {
+                Spread::Words(_) => "",
+                _ => parameter.name.as_str(),
+            })
+            .collect()
     }
 
     /// Names are words, and each has one meaning.
@@ -591,7 +622,7 @@ impl Study {
             Err(error.hint(hint))
         };
         for parameter in &self.parameters {
-            let is_values = matches!(parameter.spread, Spread::Values(_));
+            let is_values = parameter.spread.level_count() > 0;
             match (name, &parameter.spread) {
                 ("list", Spread::Listed) => {}
                 ("list", _) => {
@@ -617,8 +648,7 @@ impl Study {
         }
         self.design = match name {
             "grid" => {
-                let lengths = self.levels().map(|levels| levels.len() as f64);
-                let product: f64 = lengths.product();
+                let product: f64 = self.level_counts().map(|count| count as f64).product();
                 if product > MOST_SAMPLES {
                     let message =
                         format!("the grid has {product:.1e} samples, more than {MOST_SAMPLES:.0e}");
@@ -732,6 +762,11 @@ fn parameter(table: &Table<'_>) -> Result<Parameter> {
             place: table.source.place(item.line()),
         })
     };
+    let spread = spread(table)?;
+    if let (Spread::Words(_), Some(path)) = (&spread, paths.first()) {
+        let error = path.error("takes numbers, and the values are texts");
+        return Err(error.hint("texts may stand in settings of the run, as {name}"));
+    }
     Ok(Parameter {
         name: table.require("name")?.text()?.into(),
         unit: text_or_empty(table, "unit")?,
@@ -739,7 +774,7 @@ fn parameter(table: &Table<'_>) -> Result<Parameter> {
         relative: table
             .get("relative")
             .map_or(Ok(false), |item| item.truth())?,
-        spread: spread(table)?,
+        spread,
         place: table.source.place(table.line),
     })
 }
@@ -829,15 +864,15 @@ fn spread(table: &Table<'_>) -> Result<Spread> {
             Spread::Triangular { low, mode, high }
         }
         "values" => {
-            let values: Vec<f64> = item
-                .list()?
-                .iter()
-                .map(Item::angle)
-                .collect::<Result<_>>()?;
-            if values.is_empty() {
+            let items = item.list()?;
+            if items.is_empty() {
                 return Err(item.error("must have at least one number"));
             }
-            Spread::Values(values)
+            let is_word = |item: &Item<'_>| item.text().is_ok() && item.angle().is_err();
+            match items.iter().any(is_word) {
+                true => Spread::Words(texts(&item, &items)?),
+                false => Spread::Values(items.iter().map(Item::angle).collect::<Result<_>>()?),
+            }
         }
         _ => {
             let [low, high, count]: [Item<'_>; 3] = item.list_of("[LOW, HIGH, COUNT]")?;
@@ -879,6 +914,21 @@ fn spread(table: &Table<'_>) -> Result<Spread> {
         return Err(error.hint("choose numbers that are closer to zero and to each other"));
     }
     Ok(spread)
+}
+
+/// The texts of a list that has one at least, each of them once.
+fn texts(list: &Item<'_>, items: &[Item<'_>]) -> Result<Vec<String>> {
+    let mut texts: Vec<String> = Vec::new();
+    for item in items {
+        let text = item.text().map_err(|error| {
+            error.hint("values are numbers or texts, not both; a number may stand in quotes, too")
+        })?;
+        if texts.iter().any(|known| known == text) {
+            return Err(list.error(&format!("has `{text}` twice")));
+        }
+        texts.push(text.into());
+    }
+    Ok(texts)
 }
 
 /// A list of N finite numbers or angles.
@@ -956,14 +1006,15 @@ fn placeholders(text: &str) -> impl Iterator<Item = &str> {
 
 impl Setting {
     /// Its texts with the values of parameters in place of their names in braces, with every digit.
-    pub fn texts(&self, names: &[&str], values: &[f64]) -> Vec<String> {
+    pub fn texts(&self, parameters: &[Parameter], values: &[f64]) -> Vec<String> {
         let SettingValue::Texts(texts) = &self.value else {
             return Vec::new();
         };
         let filled = |text: &String| {
-            let pairs = names.iter().zip(values);
-            pairs.fold(text.clone(), |text, (name, value)| {
-                text.replace(&format!("{{{name}}}"), &value.to_string())
+            let pairs = parameters.iter().zip(values);
+            pairs.fold(text.clone(), |text, (parameter, value)| {
+                let name = format!("{{{}}}", parameter.name);
+                text.replace(&name, &parameter.spread.written(*value))
             })
         };
         texts.iter().map(filled).collect()

@@ -44,7 +44,7 @@ fn numbers_of_a_run() {
     let typed = |gain: f64| -> Vec<String> {
         let settings = study.settings.iter();
         settings
-            .flat_map(|setting| setting.texts(&["gain"], &[gain]))
+            .flat_map(|setting| setting.texts(&study.parameters[1..], &[gain]))
             .collect()
     };
     assert_eq!(typed(2.0), ["0.1", "3", "2"]);

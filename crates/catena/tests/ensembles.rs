@@ -2,11 +2,11 @@
 //! bits depend on nothing but themselves.
 
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::model::{Dof, Family, JointSpec, embedded};
+use catena::model::{Actuator, Dof, Family, JointSpec, embedded};
 use catena::native::FamilyCode;
 use catena::simulate::{
-    Controller, Ensemble, EnsembleRun, Inputs, Integrator, Law, Members, Sample, Simulation,
-    SimulationOptions, advance_together,
+    Controller, Ensemble, EnsembleRun, EventFunction, Inputs, Integrator, Law, Members, Sample,
+    Simulation, SimulationOptions, Stop, advance_together,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};
@@ -108,7 +108,7 @@ impl Many {
                 stiffness: &self.parts[2],
                 damping: &self.parts[3],
             },
-            models: &[],
+            ..Members::default()
         }
     }
 
@@ -483,7 +483,13 @@ fn what_lanes_cannot_do_runs_one_by_one() {
     let many_plain = Many::new(&plain, 3);
     let together = Ensemble::new(&plain, options.clone())
         .unwrap()
-        .for_models(&[plain.clone(), model.clone()]);
+        .for_members(&Members {
+            q: &many_plain.q[..2 * plain.nq()],
+            v: &many_plain.v[..2 * plain.nv()],
+            models: &[plain.clone(), model.clone()],
+            ..Members::default()
+        })
+        .unwrap();
     let alone = together.run(&many_plain.members()).unwrap();
     assert_eq!(alone.one_by_one, Some(reason));
     for member in 0..3 {
@@ -547,6 +553,173 @@ fn a_member_that_fails_does_not_disturb_the_others() {
             assert_eq!(bits(&good, member), bits(&run, member));
         }
     }
+}
+
+/// A sampled controller that remembers, behind actuators with a limit and a lag, against stops; another gain for each member.
+fn sampled(model: &Model, member: usize) -> Inputs {
+    let gain = 1.0 + member as f64;
+    let law = move |_: f64, q: &[f64], v: &[f64], sum: &mut [f64], tau: &mut [f64]| {
+        sum[0] += q[0];
+        for k in 0..tau.len() {
+            tau[k] = -gain * q[k] - 0.1 * v[k] - 0.01 * sum[0];
+        }
+    };
+    let actuator = |k: usize| Actuator {
+        name: format!("motor {k}"),
+        freedom: k,
+        coordinate: k,
+        gear: 1.0,
+        rotor_inertia: 0.0,
+        max_effort: Some(3.0),
+        max_velocity: None,
+        lag: 0.01,
+    };
+    Inputs {
+        controller: Controller::Own(Law::with_state(&[0.0], law)),
+        actuators: Some((0..model.nv()).map(actuator).collect()),
+        rate: Some(200.0),
+        stops: Stop::all(model),
+        ..Inputs::default()
+    }
+}
+
+/// Stops, events, actuators and sampled controllers are those of single runs, bit for bit, on any number of threads.
+#[test]
+fn members_have_the_inputs_of_single_runs() {
+    let mut builder = embedded::builder("planar3").unwrap();
+    in_all_joints(&mut builder, |dof| {
+        dof.limits = Some((-0.5, 0.4));
+        dof.friction = 0.05;
+    });
+    let model = builder.build().unwrap();
+    let events = [EventFunction::Position {
+        coordinate: 0,
+        value: 0.0,
+        name: "passes the middle".into(),
+    }];
+    let inputs: Vec<Inputs> = (0..5).map(|k| sampled(&model, k)).collect();
+    let options = fixed(FixedMethod::RungeKutta4, 1e-3);
+    let ensemble = Ensemble::new(&model, options.clone()).unwrap();
+    let (q, v) = ensemble.random_starts(&[0, 1, 2, 3, 4]);
+    let members = Members {
+        q: &q,
+        v: &v,
+        inputs: &inputs,
+        events: &events,
+        ..Members::default()
+    };
+    let run = ensemble.clone().threads(2).run(&members).unwrap();
+    assert!(run.failures.is_empty(), "{:?}", run.failures);
+    assert!(run.one_by_one.is_some());
+    assert_eq!(run.records, ensemble.run(&members).unwrap().records);
+    for (member, own) in inputs.iter().enumerate() {
+        let state = State::random(&model, member as u64);
+        let (own, looked) = (own.clone(), events.to_vec());
+        let mut single = Simulation::new(&model, &state, own, looked, options.clone()).unwrap();
+        let samples = to_the_end(&mut single);
+        for (k, sample) in samples.iter().enumerate() {
+            assert_eq!(run.q(member, k), sample.state.q);
+            assert_eq!(run.v(member, k), sample.state.v);
+            assert_eq!(run.integrals(member, k), [sample.work, sample.dissipated]);
+        }
+        assert_eq!(run.events[member], single.events());
+        let energy = |sample: &Sample| sample.energies.iter().sum::<f64>();
+        let last = &samples[samples.len() - 1];
+        let error = energy(last) - energy(&samples[0]) - last.work + last.dissipated;
+        assert_eq!(run.energy_errors[member], error);
+    }
+    let happened = |what: &str| {
+        let mut all = run.events.iter().flatten();
+        all.any(|event| event.name.contains(what))
+    };
+    assert!(happened("passes the middle") && happened("limit"));
+}
+
+/// Inputs that are linear feedback run in lanes; one for all serves every member.
+#[test]
+fn inputs_run_in_lanes_where_they_can() {
+    let model = embedded::model("stanford").unwrap();
+    let held = [0.3, 0.2, 0.1, 0.0, -0.1, 0.4];
+    let options = fixed(FixedMethod::RungeKutta4, 2e-3);
+    let ensemble = Ensemble::new(&model, options.clone()).unwrap();
+    let (q, v) = ensemble.random_starts(&[5, 6, 7]);
+    let hold = Controller::ProportionalDerivative {
+        motion: PointToPoint::new(Profile::Cycloid, &held, &held, 1.0)
+            .unwrap()
+            .into(),
+        stiffness: 0.5.into(),
+        damping: 0.01.into(),
+    };
+    for controller in [Controller::Constant(vec![0.1; 6]), hold] {
+        let inputs = [Inputs {
+            controller,
+            ..Inputs::default()
+        }];
+        let members = Members {
+            q: &q,
+            v: &v,
+            inputs: &inputs,
+            ..Members::default()
+        };
+        let run = ensemble.run(&members).unwrap();
+        assert_eq!(run.one_by_one, None);
+        for member in 0..3 {
+            let state = State::random(&model, 5 + member as u64);
+            let own = inputs[0].clone();
+            let mut single =
+                Simulation::new(&model, &state, own, Vec::new(), options.clone()).unwrap();
+            for (k, sample) in to_the_end(&mut single).iter().enumerate() {
+                assert_close(run.q(member, k), &sample.state.q, ALLOWED, "inputs");
+                assert_close(run.v(member, k), &sample.state.v, ALLOWED, "inputs");
+            }
+        }
+        // which part a member runs in decides nothing
+        let with_events = Members {
+            events: &[EventFunction::Position {
+                coordinate: 0,
+                value: 0.0,
+                name: "zero".into(),
+            }],
+            ..members
+        };
+        let alone = ensemble.clone().for_members(&with_events).unwrap();
+        let reason = alone.run(&members).unwrap().one_by_one;
+        assert_eq!(reason.as_deref(), Some("events are looked for"));
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let model = embedded::model("stanford").unwrap();
+    let ensemble = Ensemble::new(&model, methods().remove(0)).unwrap();
+    let many = Many::new(&model, 3);
+    let refusal = |members: Members<'_>| ensemble.run(&members).unwrap_err().to_string();
+    let constant = |size: usize| Inputs {
+        controller: Controller::Constant(vec![0.0; size]),
+        ..Inputs::default()
+    };
+    let plain = Members {
+        feedback: Feedback::default(),
+        ..many.members()
+    };
+    let both = Members {
+        inputs: &[constant(6)],
+        ..many.members()
+    };
+    assert!(refusal(both).starts_with("members have feedback and inputs"));
+    let two = Members {
+        inputs: &[constant(6), constant(6)],
+        ..plain
+    };
+    assert_eq!(
+        refusal(two),
+        "inputs of the members: 3 numbers are needed, 2 were given"
+    );
+    let short = Members {
+        inputs: &[constant(6), constant(6), constant(5)],
+        ..plain
+    };
+    assert!(refusal(short).starts_with("member 2: constant efforts"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use catena::model::{ActuatorSpec, ModelBuilder};
 
 /// Reads the actuators.
 pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuilder) -> Result<()> {
-    let mut left_out: Vec<String> = Vec::new();
+    let mut left_out = LeftOut::default();
     let mut any = false;
     for element in file
         .root
@@ -26,6 +26,9 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             "plugin" => Some(("plugin", "is a plugin")),
             "muscle" => Some(("muscle", "is a muscle")),
             "dcmotor" => Some(("dcmotor", "is a motor with electrical dynamics")),
+            "cylinder" if acts_alone(&actuator)? => {
+                Some(("cylinder", "is a cylinder with a force of its own (`bias`)"))
+            }
             _ => None,
         };
         if let Some((name, why)) = refused {
@@ -40,7 +43,7 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             .into_iter()
             .find(|key| element.attribute(key).is_some());
         let Some(key) = key else {
-            left_out.push(quoted(&actuator));
+            left_out.others.push(quoted(&actuator));
             continue;
         };
         let joint = bodies.joint(&actuator, key)?;
@@ -52,9 +55,24 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             .list("gear")?
             .and_then(|gear| gear.first().copied())
             .unwrap_or(1.0);
-        if !driven || gear == 0.0 || !matches!(joint.kind, Kind::Hinge | Kind::Slide) {
-            left_out.push(quoted(&actuator));
+        if gear == 0.0 || !matches!(joint.kind, Kind::Hinge | Kind::Slide) {
+            left_out.others.push(quoted(&actuator));
             continue;
+        }
+        match element.tag() {
+            "damper" => {
+                left_out.dampers.push(quoted(&actuator));
+                continue;
+            }
+            "cylinder" => {
+                left_out.cylinders.push(quoted(&actuator));
+                continue;
+            }
+            _ if !driven => {
+                left_out.others.push(quoted(&actuator));
+                continue;
+            }
+            _ => {}
         }
         let mut spec = ActuatorSpec::new(
             element.attribute("name").unwrap_or(&joint.name),
@@ -80,13 +98,13 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
                 .into(),
         );
     }
-    if !left_out.is_empty() {
-        let s = if left_out.len() == 1 { "is" } else { "are" };
+    for (names, why) in left_out.reasons() {
+        if names.is_empty() {
+            continue;
+        }
+        let s = if names.len() == 1 { "is" } else { "are" };
         builder.warnings.push(Warning {
-            message: format!(
-                "{} {s} left out: only joints with one freedom are driven here, by an effort",
-                counted("actuator", &left_out)
-            ),
+            message: format!("{} {s} left out: {why}", counted("actuator", names)),
             place: file.root.place().clone(),
         });
     }
@@ -101,6 +119,40 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
         ));
     }
     Ok(())
+}
+
+/// Actuators that are no input here. None of them acts without being driven.
+#[derive(Default)]
+struct LeftOut {
+    dampers: Vec<String>,
+    cylinders: Vec<String>,
+    others: Vec<String>,
+}
+
+impl LeftOut {
+    /// Their names, and why.
+    fn reasons(&self) -> [(&[String], &'static str); 3] {
+        [
+            (
+                &self.others,
+                "only joints with one freedom are driven here, by an effort",
+            ),
+            (
+                &self.dampers,
+                "the input of a damper is a damping, here it would be an effort",
+            ),
+            (
+                &self.cylinders,
+                "the input of a cylinder is a pressure, here it would be an effort",
+            ),
+        ]
+    }
+}
+
+/// Does a cylinder push without pressure?
+fn acts_alone(cylinder: &Attributes<'_>) -> Result<bool> {
+    let bias = cylinder.list("bias")?.unwrap_or_default();
+    Ok(bias.iter().any(|part| *part != 0.0))
 }
 
 /// "actuator `a`", "3 actuators (`a`, `b`, `c`)".

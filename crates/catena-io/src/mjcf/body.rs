@@ -10,7 +10,7 @@ use super::{File, geom, joint, schema};
 use crate::mjcf::compiler::FromGeoms;
 use crate::nearest::nearest;
 use catena::error::{Error, ErrorKind, Place, Result};
-use catena::spatial::{Pose, Sym3};
+use catena::spatial::{Pose, Sym3, Vec3};
 use std::collections::{HashMap, HashSet};
 
 /// A body; the first of them is the world.
@@ -106,7 +106,11 @@ struct Waiting<'t> {
     parent: usize,
     at: Pose<f64>,
     class: Option<&'t str>,
+    suffix: String,
 }
+
+/// Most copies that the `<replicate>` of a file make: few words must not take much memory.
+const MOST_COPIES: usize = 100_000;
 
 /// Reads the tree of bodies.
 pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
@@ -131,7 +135,7 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
     for section in file.root.all("worldbody") {
         schema::check(section, file.ignored.unknown())?;
         let class = section.attribute("childclass");
-        let inside = contents(file, section, class, 0, &mut bodies, &mut geoms)?;
+        let inside = contents(file, section, class, (0, ""), &mut bodies, &mut geoms)?;
         waiting.splice(0..0, inside.into_iter().rev());
     }
     while let Some(Waiting {
@@ -139,15 +143,16 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
         parent,
         at,
         class,
+        suffix,
     }) = waiting.pop()
     {
         schema::check(node, file.ignored.unknown())?;
         let attributes = Attributes::own(node);
         let at = at * pose(&attributes, file.compiler)?;
         let index = bodies.all.len();
-        let name = node.attribute("name").unwrap_or_default();
+        let name = copied(node, &suffix);
         bodies.all.push(Body {
-            name: name.into(),
+            name: name.clone(),
             parent,
             at,
             world_from_body: bodies.all[parent].world_from_body * at,
@@ -157,15 +162,16 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
             sites: Vec::new(),
             place: node.place().clone(),
         });
-        if !name.is_empty() && bodies.by_name.insert(name.into(), index).is_some() {
+        if !name.is_empty() && bodies.by_name.insert(name.clone(), index).is_some() {
             let message = format!("two bodies are called `{name}`");
             return Err(node.error(ErrorKind::Model, message));
         }
         let class = node.attribute("childclass").or(class);
-        let inside = contents(file, node, class, index, &mut bodies, &mut geoms)?;
+        let of = (index, &suffix[..]);
+        let inside = contents(file, node, class, of, &mut bodies, &mut geoms)?;
         waiting.extend(inside.into_iter().rev());
         if attributes.flag("mocap")? == Some(true) {
-            file.notes.mocap.push(name.into());
+            file.notes.mocap.push(name);
         }
     }
     name_all(&mut bodies);
@@ -173,12 +179,50 @@ pub(super) fn read(file: &mut File<'_>) -> Result<Bodies> {
     Ok(bodies)
 }
 
+/// The name of an element in a copy; empty where it has none.
+fn copied(node: Node<'_>, suffix: &str) -> String {
+    match node.attribute("name") {
+        Some(name) if !name.is_empty() => format!("{name}{suffix}"),
+        _ => String::new(),
+    }
+}
+
+/// The copies that `<replicate>` makes: where each is, and what is added to its names. As MuJoCo (4.0, measured) has it, copy k is turned by
+/// `euler` times k, and its place is the sum of `offset` in the frames of the copies before it.
+fn copies(file: &mut File<'_>, node: Node<'_>) -> Result<Vec<(Pose<f64>, String)>> {
+    let replicate = Attributes::own(node);
+    let count = replicate
+        .number("count")?
+        .ok_or_else(|| replicate.missing("count"))?;
+    if count < 0.0 || count.fract() != 0.0 {
+        return Err(replicate.error("count", "must be a whole number"));
+    }
+    let children = node.children().count().max(1);
+    if count * children as f64 > (MOST_COPIES - file.copies) as f64 {
+        let what = format!("makes more than {MOST_COPIES} copies");
+        return Err(replicate.error("count", &what));
+    }
+    let count = count as usize;
+    file.copies += count * children;
+    let offset = replicate.vector("offset")?.unwrap_or(Vec3::zero());
+    let euler = replicate.numbers("euler")?.unwrap_or([0.0; 3]);
+    let (sep, digits) = (replicate.text("sep").unwrap_or(""), count.to_string().len());
+    let mut place = Vec3::zero();
+    let copies = (0..count).map(|k| {
+        let turned = file.compiler.euler(euler.map(|angle| angle * k as f64));
+        let at = Pose::new(turned, place);
+        place = at.point(offset);
+        (at, format!("{sep}{k:0digits$}"))
+    });
+    Ok(copies.collect())
+}
+
 /// Reads what is in a body, through the frames around it; gives back the bodies in it.
 fn contents<'t>(
     file: &mut File<'t>,
     body: Node<'t>,
     class: Option<&'t str>,
-    index: usize,
+    (index, suffix): (usize, &str),
     bodies: &mut Bodies,
     geoms: &mut Geoms<'t>,
 ) -> Result<Vec<Waiting<'t>>> {
@@ -188,30 +232,41 @@ fn contents<'t>(
     let mut stack: Vec<_> = body
         .children()
         .rev()
-        .map(|child| (child, Pose::identity(), class))
+        .map(|child| (child, Pose::identity(), class, suffix.to_string()))
         .collect();
-    while let Some((node, at, class)) = stack.pop() {
+    while let Some((node, at, class, suffix)) = stack.pop() {
         schema::check(node, file.ignored.unknown())?;
         match node.tag() {
             "frame" => {
                 let at = at * pose(&Attributes::own(node), file.compiler)?;
                 let class = node.attribute("childclass").or(class);
-                stack.extend(node.children().rev().map(|child| (child, at, class)));
+                let inside = node.children().rev();
+                stack.extend(inside.map(|child| (child, at, class, suffix.clone())));
+            }
+            "replicate" => {
+                for (copy, own) in copies(file, node)?.into_iter().rev() {
+                    let inside = node.children().rev();
+                    let suffix = format!("{own}{suffix}");
+                    stack.extend(inside.map(|child| (child, at * copy, class, suffix.clone())));
+                }
             }
             "body" => inside.push(Waiting {
                 node,
                 parent: index,
                 at,
                 class,
+                suffix,
             }),
             "joint" | "freejoint" if index == 0 => {
                 let message = format!("{} is in the world, which does not move", node.describe());
                 return Err(node.error(ErrorKind::Model, message));
             }
             "joint" | "freejoint" => {
-                let read = joint::read(file, node, at, class, bodies.all[index].parent)?;
+                let mut read = joint::read(file, node, at, class, bodies.all[index].parent)?;
+                read.name = copied(node, &suffix);
                 bodies.all[index].joints.push(read);
             }
+            "inertial" if !file.masses => {}
             "inertial" if inertial.is_some() => {
                 let message = format!("body `{}` has two <inertial>", bodies.all[index].name);
                 return Err(node.error(ErrorKind::Syntax, message));
@@ -222,6 +277,7 @@ fn contents<'t>(
                 let attributes = file.defaults.of(node, "geom", class)?;
                 // what is fixed to the world needs no mass; meshes are read only where they count
                 if index != 0
+                    && file.masses
                     && (file.compiler.from_geoms == FromGeoms::Always || !has_inertial(body))
                 {
                     parts.extend(geom::mass(file, &attributes, at, geoms)?);
@@ -230,23 +286,23 @@ fn contents<'t>(
             }
             "site" => {
                 let attributes = file.defaults.of(node, "site", class)?;
-                if let Some(name) = node.attribute("name") {
+                let name = copied(node, &suffix);
+                if !name.is_empty() {
                     let at = at * geom::placement(&attributes, file.compiler)?.0;
                     let sites = &mut bodies.all[index].sites;
-                    bodies.sites.insert(name.into(), (index, sites.len()));
+                    bodies.sites.insert(name.clone(), (index, sites.len()));
                     sites.push(Site {
-                        name: name.into(),
+                        name,
                         at,
                         place: node.place().clone(),
                     });
                 }
             }
             "camera" | "light" => file.notes.without_effect(node.tag()),
-            "composite" | "attach" | "replicate" => {
+            "composite" | "attach" => {
                 let name = match node.tag() {
                     "composite" => "composite",
-                    "attach" => "attach",
-                    _ => "replicate",
+                    _ => "attach",
                 };
                 let what = format!("<{name}> is not supported");
                 file.ignored.or_refuse(name, node, what)?;

@@ -125,7 +125,6 @@ fn pair(equality: &Attributes<'_>, bodies: &Bodies) -> Result<[usize; 2]> {
 
 /// A point of one body is on a point of another.
 fn connect(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec>> {
-    let point = |(body, at): (usize, Pose<f64>)| (body, Pose::shift(at.translation));
     if equality.text("site1").is_some() {
         let (one, other) = (
             bodies.site(equality, "site1")?,
@@ -151,33 +150,36 @@ fn connect(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec
     ))
 }
 
-/// One body is fixed to another: as they stand in the file, or as `relpose` says.
+/// One body is fixed to another: as they stand in the file, or as `relpose` says. With a `torquescale` of 0 no torque holds it: only the anchors
+/// stay together.
 fn weld(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec>> {
+    let holds_points = equality.number("torquescale")? == Some(0.0);
+    let closed = |one: (usize, Pose<f64>), other: (usize, Pose<f64>)| match holds_points {
+        true => closure(bodies, JointKind::Spherical, point(one), point(other)),
+        false => closure(bodies, JointKind::Fixed, one, other),
+    };
     if equality.text("site1").is_some() {
-        let (one, other) = (
-            bodies.site(equality, "site1")?,
-            bodies.site(equality, "site2")?,
-        );
-        return Ok(closure(bodies, JointKind::Fixed, one, other));
+        let one = bodies.site(equality, "site1")?;
+        return Ok(closed(one, bodies.site(equality, "site2")?));
     }
     let [one, other] = pair(equality, bodies)?;
     let relative = equality.numbers("relpose")?.unwrap_or([0.0; 7]);
     let [x, y, z, quaternion @ ..] = relative;
-    let (one_from_joint, other_from_joint) = if quaternion == [0.0; 4] {
+    let anchor = Pose::shift(equality.vector("anchor")?.unwrap_or(Vec3::zero()));
+    let one_from_joint = if quaternion == [0.0; 4] {
         let [a, b] = [one, other].map(|body| bodies.all[body].world_from_body);
-        (a.inverse() * b, Pose::identity())
+        a.inverse() * b * anchor
     } else {
         let rotation = from_quaternion(quaternion);
         let rotation = rotation.ok_or_else(|| equality.error("relpose", "has no orientation"))?;
-        let anchor = equality.vector("anchor")?.unwrap_or(Vec3::zero());
-        (Pose::new(rotation, Vec3::new(x, y, z)), Pose::shift(anchor))
+        Pose::new(rotation, Vec3::new(x, y, z))
     };
-    Ok(closure(
-        bodies,
-        JointKind::Fixed,
-        (one, one_from_joint),
-        (other, other_from_joint),
-    ))
+    Ok(closed((one, one_from_joint), (other, anchor)))
+}
+
+/// A place without its orientation.
+fn point((body, at): (usize, Pose<f64>)) -> (usize, Pose<f64>) {
+    (body, Pose::shift(at.translation))
 }
 
 /// The coordinate of a joint.

@@ -43,6 +43,7 @@ use tree::{Node, Tree};
 const IGNORABLE: &[(&str, &str)] = &[
     ("attach", "<attach>, which adds another model"),
     ("composite", "<composite>, which makes many bodies"),
+    ("cylinder", "<cylinder>, which acts without being driven"),
     (
         "damping",
         "damping that is not proportional to the velocity",
@@ -53,7 +54,6 @@ const IGNORABLE: &[(&str, &str)] = &[
     ("muscle", "<muscle>, which acts without being driven"),
     ("plugin", "plugins"),
     ("polycoef", "couplings of joints that are not linear"),
-    ("replicate", "<replicate>, which copies bodies"),
     ("spatial", "tendons through sites"),
     (
         "stiffness",
@@ -72,7 +72,7 @@ pub(crate) fn read(
     name: &str,
     options: &ReadOptions,
 ) -> Result<ModelBuilder> {
-    with_bodies(text, lines, options, |mut file, mut bodies| {
+    with_bodies(text, lines, options, true, |mut file, mut bodies| {
         if let Some(base) = options.base {
             links::set_base(&mut bodies, base)?;
         }
@@ -96,7 +96,7 @@ pub(crate) fn drawing(text: &str, lines: &Lines) -> Result<Drawing> {
         ignore_unknown: true,
         ..ReadOptions::default()
     };
-    with_bodies(text, lines, &options, |file, bodies| {
+    with_bodies(text, lines, &options, false, |file, bodies| {
         drawing::read(&file, &bodies)
     })
 }
@@ -106,6 +106,7 @@ fn with_bodies<T>(
     text: &str,
     lines: &Lines,
     options: &ReadOptions,
+    masses: bool,
     go_on: impl FnOnce(File<'_>, Bodies) -> Result<T>,
 ) -> Result<T> {
     let mut ignored = Ignored::new(options, "MJCF", IGNORABLE)?;
@@ -136,6 +137,8 @@ fn with_bodies<T>(
         dynamics: &dynamics,
         defaults: &defaults,
         geoms: Vec::new(),
+        masses,
+        copies: 0,
         ignored,
         notes,
     };
@@ -152,6 +155,10 @@ struct File<'t> {
     defaults: &'t Defaults,
     /// All geoms: on which body, in which frame of it.
     geoms: Vec<(usize, Pose<f64>, Attributes<'t>)>,
+    /// Are masses wanted? A drawing does without them, and without what may be wrong with them.
+    masses: bool,
+    /// Copies that were made so far.
+    copies: usize,
     ignored: Ignored,
     notes: Notes,
 }

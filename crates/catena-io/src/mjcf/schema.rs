@@ -34,6 +34,7 @@ const ATTRIBUTES: &[(&str, &str)] = &[
         "frame",
         "axisangle childclass euler name pos quat xyaxes zaxis",
     ),
+    ("replicate", "count euler offset sep"),
     (
         "inertial",
         "axisangle diaginertia euler fullinertia mass pos quat xyaxes zaxis",

@@ -1,8 +1,8 @@
 //! A model as MJCF.
 //!
 //! Links become bodies. A link without mass between two joints becomes none: the joints on both sides of it stand together in the
-//! body that follows, because MuJoCo refuses moving bodies without mass. Constraints between points and frames are held by sites,
-//! couplings of more than two coordinates by a fixed tendon.
+//! body that follows, because MuJoCo refuses moving bodies without mass. Constraints between points and frames are held by sites, loops
+//! that close with a hinge by two points of its axis, couplings of more than two coordinates by a fixed tendon.
 
 use super::{Attributes, Refused, Xml, at_joints, compensated_weights, numbers, vector};
 use crate::placement::to_quaternion;
@@ -75,8 +75,15 @@ impl Writing {
         for constraint in &self.model.constraints {
             if let RuleSpec::Joint(joint) = &constraint.rule {
                 let [parent, child] = site_names(constraint);
-                put(&joint.parent, parent, joint.parent_from_joint);
-                put(&joint.child, child, joint.joint_from_child.inverse());
+                let (here, there) = (joint.parent_from_joint, joint.joint_from_child.inverse());
+                put(&joint.parent, parent, here);
+                put(&joint.child, child, there);
+                if is_hinge(joint) {
+                    let along = Pose::shift(joint.axes.first);
+                    let [parent, child] = second_site_names(constraint);
+                    put(&joint.parent, parent, here * along);
+                    put(&joint.child, child, there * along);
+                }
             }
         }
     }
@@ -400,6 +407,17 @@ impl Writing {
                 self.xml
                     .empty(tag, &[name, ("site1", parent), ("site2", child)]);
             }
+            // two points of its axis stay together; one of the six rows follows from the others
+            RuleSpec::Joint(joint) if is_hinge(joint) => {
+                for ([parent, child], end) in [
+                    (site_names(constraint), ""),
+                    (second_site_names(constraint), "_axis"),
+                ] {
+                    let name = ("name", format!("{}{end}", constraint.name));
+                    let sites = [name, ("site1", parent), ("site2", child)];
+                    self.xml.empty("connect", &sites);
+                }
+            }
             RuleSpec::Coupling { offset, .. } if needs_tendon(constraint) => {
                 let polynomial = ("polycoef", numbers(&[*offset, 0.0, 0.0, 0.0, 0.0]));
                 self.xml.empty(
@@ -459,6 +477,15 @@ fn can_stand_together(joint: &JointSpec) -> bool {
 /// Is the coupling one of more than two coordinates?
 fn needs_tendon(constraint: &ConstraintSpec) -> bool {
     matches!(&constraint.rule, RuleSpec::Coupling { terms, .. } if terms.len() != 1 && terms.len() != 2)
+}
+
+/// Does this joint turn about an axis?
+fn is_hinge(joint: &JointSpec) -> bool {
+    matches!(joint.kind, JointKind::Revolute | JointKind::Continuous)
+}
+
+fn second_site_names(constraint: &ConstraintSpec) -> [String; 2] {
+    site_names(constraint).map(|name| format!("{name}_axis"))
 }
 
 fn site_names(constraint: &ConstraintSpec) -> [String; 2] {

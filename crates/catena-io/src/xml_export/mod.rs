@@ -213,3 +213,22 @@ fn compensated_weights(model: &ModelBuilder, refused: &mut Refused) -> HashMap<S
     }
     compensated
 }
+
+/// Efforts of actuators as those of their joints, for formats whose actuators have no limits.
+fn efforts_at_joints(model: &mut ModelBuilder) {
+    for actuator in &model.actuators {
+        let Some(most) = actuator.max_effort else {
+            continue;
+        };
+        for joint in &mut model.joints {
+            let freedoms = joint.kind.freedoms().iter();
+            let names = freedoms.map(|(suffix, _)| format!("{}{suffix}", joint.name));
+            let Some(k) = names.into_iter().position(|name| name == actuator.joint) else {
+                continue;
+            };
+            joint.dofs.resize(joint.kind.nv(), Dof::default());
+            let own = &mut joint.dofs[k].max_effort;
+            *own = Some(own.map_or(most, |own| own.min(most)));
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! marked as the one to cut.
 
 use super::urdf::rpy;
-use super::{Attributes, Refused, Xml, compensated_weights, numbers, vector};
+use super::{Attributes, Refused, Xml, compensated_weights, efforts_at_joints, numbers, vector};
 use catena::elementary;
 use catena::error::Result;
 use catena::model::{
@@ -24,9 +24,11 @@ const STANDARD_GRAVITY: [f64; 3] = [0.0, 0.0, -9.81];
 
 /// Writes the model, or names what SDF cannot express.
 pub(crate) fn to_sdf(builder: &ModelBuilder) -> Result<String> {
+    let mut model = builder.clone();
+    efforts_at_joints(&mut model);
     let mut writing = Writing {
-        model: builder,
-        names: Names::new(builder),
+        model: &model,
+        names: Names::new(&model),
         xml: Xml::default(),
         refused: Refused::default(),
         mimics: HashMap::new(),
@@ -244,7 +246,11 @@ impl Writing<'_> {
             ));
         }
         if !model.actuators.is_empty() {
-            self.xml.comment("actuators are not written");
+            let names = model.actuators.iter().map(|actuator| &actuator.name[..]);
+            let names = names.collect::<Vec<_>>().join(", ");
+            self.xml.comment(&format!(
+                "actuators are not written, their efforts are limits of their joints: {names}"
+            ));
         }
         if !model.sensors.is_empty() {
             self.xml.comment("sensors are not written");

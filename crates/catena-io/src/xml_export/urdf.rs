@@ -1,6 +1,6 @@
 //! A model as URDF.
 
-use super::{Attributes, Refused, Xml, at_joints, numbers, vector};
+use super::{Attributes, Refused, Xml, at_joints, efforts_at_joints, numbers, vector};
 use catena::elementary;
 use catena::error::Result;
 use catena::model::{ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec};
@@ -11,7 +11,8 @@ const GRAVITY: Vec3<f64> = Vec3::new(0.0, 0.0, -9.81);
 
 /// Writes the model, or names what URDF cannot express.
 pub(crate) fn to_urdf(builder: &ModelBuilder) -> Result<String> {
-    let model = at_joints(builder);
+    let mut model = at_joints(builder);
+    efforts_at_joints(&mut model);
     let mut refused = Refused::default();
     if model.gravity != GRAVITY {
         refused.push(format!("gravity ({})", vector(model.gravity)));

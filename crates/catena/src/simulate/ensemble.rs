@@ -1,15 +1,13 @@
 //! Many simulations of one structure: in lanes where the equations of motion allow it, else one by one.
 //!
 //! A lane knows trees with springs and damping in their joints, driven by constant efforts and linear feedback ([`Feedback`]), with
-//! explicit methods. What needs decisions on the way (dry friction, loops, couplings, force elements, implicit methods) is run by
-//! [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why.
-//!
-//! Members have no actuators, controllers with a rate, or stops: limits of joints and of efforts do not act, as in a [`Simulation`] that
-//! is not told to use them.
+//! explicit methods. What needs decisions on the way (dry friction, stops, events, actuators, sampled controllers, loops, couplings, force
+//! elements, implicit methods) is run by [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why.
 
 use super::control::Law;
 use super::inputs::{Controller, Inputs, controlled};
-use super::run::{Integrator, Sample, Simulation, SimulationOptions, check};
+use super::run::{Happened, Integrator, Sample, Simulation, SimulationOptions, check};
+use super::tree_system::EventFunction;
 use crate::Cpu;
 use crate::algorithm::energy::mechanical_state;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -30,14 +28,19 @@ pub struct Members<'a> {
     pub v: &'a [f64],
     /// Efforts at the joints.
     pub feedback: Feedback<'a>,
+    /// In the place of `feedback` all that may act in a single run, as [`Simulation`] takes it: for each member, one for all, or none. A
+    /// controller that remembers something is copied for each member.
+    pub inputs: &'a [Inputs],
+    /// Events to look for in each member.
+    pub events: &'a [EventFunction],
     /// A model for each member, with the bodies and joints of the ensemble's model and other numbers; or none.
     pub models: &'a [Model],
 }
 
 /// Many simulations of one structure, with other states, inputs and numbers of the model.
 ///
-/// Each member is computed as on its own: its bits do not depend on the states and inputs of the other members nor on the number of
-/// threads. Where the model of one member cannot run in lanes, all run one by one ([`for_models`](Ensemble::for_models)).
+/// Each member is computed as on its own: its bits do not depend on the numbers of the other members nor on the number of
+/// threads. Where one member cannot run in lanes, all run one by one ([`for_members`](Ensemble::for_members)).
 ///
 /// ```
 /// use catena::integrate::FixedMethod;
@@ -70,7 +73,7 @@ pub struct Ensemble {
     cpu: Cpu,
     code: Option<Compiled>,
     family: Option<FamilyCode>,
-    /// Why no member runs in lanes, whatever its own model.
+    /// Why no member runs in lanes, whatever its own model and inputs.
     alone: Option<String>,
 }
 
@@ -87,6 +90,8 @@ pub struct EnsembleRun {
     pub energy_errors: Vec<f64>,
     /// The members that failed, and why.
     pub failures: Vec<Failure>,
+    /// What has happened to each member, in order: event functions, dry friction, stops.
+    pub events: Vec<Vec<Happened>>,
     /// Why the members were not computed in lanes; none if they were.
     pub one_by_one: Option<String>,
     nq: usize,
@@ -166,13 +171,20 @@ impl Ensemble {
         self
     }
 
-    /// Decides for all of these models together whether they run in lanes. For members that are run in several parts: which part a member is in
+    /// Decides for all of these members together whether they run in lanes. For members that are run in several parts: which part a member is in
     /// then decides nothing.
-    #[must_use]
-    pub fn for_models(mut self, models: &[Model]) -> Self {
-        let models: Vec<&Model> = models.iter().collect();
-        self.alone = in_lanes(&self.options, &self.model, &models).err();
-        self
+    pub fn for_members(mut self, members: &Members<'_>) -> Result<Self> {
+        let count = self.check_members(members)?;
+        self.alone = self.lanes(members, count).err();
+        Ok(self)
+    }
+
+    /// Starts of members with these seeds, positions and velocities member after member: the [random states](State::random) of single runs.
+    /// Each depends on its own seed alone.
+    pub fn random_starts(&self, seeds: &[u64]) -> (Vec<f64>, Vec<f64>) {
+        let states = seeds.iter().map(|&seed| State::random(&self.model, seed));
+        let (q, v): (Vec<_>, Vec<_>) = states.map(|state| (state.q, state.v)).unzip();
+        (q.concat(), v.concat())
     }
 
     /// Uses the forward dynamics of this code, generated for the model in lanes, where members have no models of their own.
@@ -224,22 +236,26 @@ impl Ensemble {
             statistics: vec![Statistics::default(); count],
             energy_errors: vec![f64::NAN; count],
             failures: Vec::new(),
+            events: vec![Vec::new(); count],
             one_by_one: None,
             times,
             nq,
             nv,
         };
-        let models: Vec<&Model> = members.models.iter().collect();
-        let alone = self.alone.clone().map_or(Ok(()), Err);
-        match alone.and_then(|()| in_lanes(&self.options, &self.model, &models)) {
-            Ok(stepping) => {
+        match self.lanes(members, count) {
+            Ok((stepping, numbers)) => {
+                let models: Vec<&Model> = members.models.iter().collect();
                 let parameters = self.parameters(&models)?;
+                let feedback = match &numbers {
+                    None => members.feedback,
+                    Some(numbers) => feedback_of(numbers),
+                };
                 let trajectories = Trajectories {
                     model: &self.model,
                     models: &models,
                     q: members.q,
                     v: members.v,
-                    feedback: members.feedback,
+                    feedback,
                     stepping,
                     times: &run.times,
                     code: self.code.as_ref(),
@@ -248,14 +264,40 @@ impl Ensemble {
                     threads: self.threads,
                 };
                 run.failures = trajectories.run(&mut run.records, &mut run.statistics, &mut []);
+                self.audit(members, &mut run);
             }
             Err(reason) => {
                 run.one_by_one = Some(reason);
                 self.run_one_by_one(members, &mut run);
             }
         }
-        self.audit(members, &mut run);
         Ok(run)
+    }
+
+    /// How lanes step these members, and with which feedback if they have inputs; or why they cannot.
+    fn lanes(
+        &self,
+        members: &Members<'_>,
+        count: usize,
+    ) -> std::result::Result<(Stepping, Option<Numbers>), String> {
+        if let Some(reason) = &self.alone {
+            return Err(reason.clone());
+        }
+        let models: Vec<&Model> = members.models.iter().collect();
+        let stepping = in_lanes(&self.options, &self.model, &models)?;
+        if !members.events.is_empty() {
+            return Err("events are looked for".into());
+        }
+        if members.inputs.is_empty() {
+            return Ok((stepping, None));
+        }
+        let mut all = Numbers::default();
+        for member in 0..count {
+            let model = self.model_of(members, member);
+            let own = linear_feedback(model, inputs_of(members, member), &self.options)?;
+            append(&mut all, own);
+        }
+        Ok((stepping, Some(all)))
     }
 
     /// The parameters of members with models of their own, where there is code for these.
@@ -265,15 +307,8 @@ impl Ensemble {
         };
         let mut parameters = Vec::new();
         for (member, model) in models.iter().enumerate() {
-            let own = code.family().parameters(model).map_err(|error| {
-                let message = format!("member {member}: {}", error.message());
-                let new = Error::new(error.kind(), message);
-                match error.advice() {
-                    Some(hint) => new.hint(hint),
-                    None => new,
-                }
-            })?;
-            parameters.extend(own);
+            let own = code.family().parameters(model);
+            parameters.extend(own.map_err(|error| of_member(member, &error))?);
         }
         Ok(Some(parameters))
     }
@@ -303,6 +338,9 @@ impl Ensemble {
                 ));
             }
         }
+        if !members.inputs.is_empty() {
+            self.check_inputs(members, count)?;
+        }
         if !members.models.is_empty() {
             let what = "models of the members";
             check_length(what, members.models.len(), count)?;
@@ -324,16 +362,28 @@ impl Ensemble {
                 &members.q[member * nq..(member + 1) * nq],
                 &members.v[member * nv..(member + 1) * nv],
             );
-            State::new(&self.model, q, v).map_err(|error| {
-                let message = format!("member {member}: {}", error.message());
-                let new = Error::new(error.kind(), message);
-                match error.advice() {
-                    Some(hint) => new.hint(hint),
-                    None => new,
-                }
-            })?;
+            State::new(&self.model, q, v).map_err(|error| of_member(member, &error))?;
         }
         Ok(count)
+    }
+
+    /// Inputs of a single run for each member, or for all.
+    fn check_inputs(&self, members: &Members<'_>, count: usize) -> Result<()> {
+        if members.feedback.parts().iter().any(|part| !part.is_empty()) {
+            return Err(
+                Error::new(ErrorKind::Input, "members have feedback and inputs")
+                    .hint("give one of them; a controller of the inputs can do what feedback does"),
+            );
+        }
+        if members.inputs.len() != 1 {
+            check_length("inputs of the members", members.inputs.len(), count)?;
+        }
+        let whole = self.model.clone().with_couplings_as_constraints();
+        for (member, inputs) in members.inputs.iter().enumerate() {
+            let checked = inputs.check(&whole);
+            checked.map_err(|error| of_member(member, &error))?;
+        }
+        Ok(())
     }
 
     fn model_of<'m>(&'m self, members: &Members<'m>, member: usize) -> &'m Model {
@@ -349,26 +399,37 @@ impl Ensemble {
             first: usize,
             records: &'a mut [f64],
             statistics: &'a mut [Statistics],
+            energy_errors: &'a mut [f64],
+            events: &'a mut [Vec<Happened>],
             failures: Vec<Failure>,
         }
         let mut parts: Vec<Part<'_>> = run
             .records
             .chunks_mut(chunk * size)
             .zip(run.statistics.chunks_mut(chunk))
+            .zip(run.energy_errors.chunks_mut(chunk))
+            .zip(run.events.chunks_mut(chunk))
             .enumerate()
-            .map(|(k, (records, statistics))| Part {
-                first: k * chunk,
-                records,
-                statistics,
-                failures: Vec::new(),
-            })
+            .map(
+                |(k, (((records, statistics), energy_errors), events))| Part {
+                    first: k * chunk,
+                    records,
+                    statistics,
+                    energy_errors,
+                    events,
+                    failures: Vec::new(),
+                },
+            )
             .collect();
         each(&mut parts, |part| {
-            let own = part.records.chunks_mut(size).zip(&mut *part.statistics);
-            for (k, (records, statistics)) in own.enumerate() {
+            for (k, records) in part.records.chunks_mut(size).enumerate() {
                 let member = part.first + k;
                 match self.run_member(members, member, records) {
-                    Ok(cost) => *statistics = cost,
+                    Ok(done) => {
+                        part.statistics[k] = done.statistics;
+                        part.energy_errors[k] = done.energy_error;
+                        part.events[k] = done.events;
+                    }
                     Err(error) => {
                         records.fill(f64::NAN);
                         part.failures.push(Failure {
@@ -388,7 +449,7 @@ impl Ensemble {
         members: &Members<'_>,
         member: usize,
         records: &mut [f64],
-    ) -> Result<Statistics> {
+    ) -> Result<Done> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let model = self.model_of(members, member);
         let state = State::new(
@@ -396,9 +457,12 @@ impl Ensemble {
             &members.q[member * nq..(member + 1) * nq],
             &members.v[member * nv..(member + 1) * nv],
         )?;
-        let inputs = inputs(model, &members.feedback, member);
-        let options = self.options.clone();
-        let mut simulation = Simulation::new(model, &state, inputs, Vec::new(), options)?;
+        let inputs = match members.inputs.is_empty() {
+            true => inputs(model, &members.feedback, member),
+            false => inputs_of(members, member).clone(),
+        };
+        let (events, options) = (members.events.to_vec(), self.options.clone());
+        let mut simulation = Simulation::new(model, &state, inputs, events, options)?;
         let mut samples = Vec::new();
         while !simulation.finished() {
             simulation.advance(&mut samples)?;
@@ -422,15 +486,25 @@ impl Ensemble {
             }
             integrals.copy_from_slice(&[sample.work, sample.dissipated]);
         }
+        let energy = |sample: Option<&Sample>| sample.map_or(f64::NAN, |s| s.energies.iter().sum());
+        let [work, dissipated] = match samples.last() {
+            Some(last) => [last.work, last.dissipated],
+            None => [f64::NAN; 2],
+        };
+        let events = simulation.events();
         let audit = simulation.finish();
-        Ok(Statistics {
-            steps: audit.steps,
-            rejected: audit.rejected,
-            evaluations: audit.evaluations,
+        Ok(Done {
+            statistics: Statistics {
+                steps: audit.steps,
+                rejected: audit.rejected,
+                evaluations: audit.evaluations,
+            },
+            energy_error: energy(samples.last()) - energy(samples.first()) - work + dissipated,
+            events,
         })
     }
 
-    /// The balance of energy of every member.
+    /// The balance of energy of every member in lanes.
     fn audit(&self, members: &Members<'_>, run: &mut EnsembleRun) {
         let last = run.times.len() - 1;
         let chunk = run.count().div_ceil(self.threads.max(1)).max(1);
@@ -440,7 +514,7 @@ impl Ensemble {
         each(&mut parts, |(k, errors)| {
             let mut work = Kinematics::new(&self.model);
             let mut state = State::neutral(&self.model);
-            let still = vec![0.0; self.model.tree().nv];
+            let still = vec![0.0; self.model.nv()];
             for (j, error) in errors.iter_mut().enumerate() {
                 let member = *k * chunk + j;
                 let model = self.model_of(members, member);
@@ -461,22 +535,57 @@ impl Ensemble {
 /// Largest number of numbers that an ensemble records: 8 GB.
 const MOST_NUMBERS: usize = 1 << 30;
 
-/// Energy of a model at a state; `still` are as many zeros as the tree has freedoms.
+/// What a member that ran on its own has come to.
+struct Done {
+    statistics: Statistics,
+    energy_error: f64,
+    events: Vec<Happened>,
+}
+
+/// Efforts, targets, stiffness and damping, nv each and member after member.
+type Numbers = [Vec<f64>; 4];
+
+fn append(all: &mut Numbers, own: Numbers) {
+    for (all, own) in all.iter_mut().zip(own) {
+        all.extend(own);
+    }
+}
+
+fn feedback_of([efforts, targets, stiffness, damping]: &Numbers) -> Feedback<'_> {
+    Feedback {
+        efforts,
+        targets,
+        stiffness,
+        damping,
+    }
+}
+
+/// An error that says whose it is.
+fn of_member(member: usize, error: &Error) -> Error {
+    let message = format!("member {member}: {}", error.message());
+    let new = Error::new(error.kind(), message);
+    match error.advice() {
+        Some(hint) => new.hint(hint),
+        None => new,
+    }
+}
+
+/// The inputs of a member, its own or those of all.
+fn inputs_of<'m>(members: &Members<'m>, member: usize) -> &'m Inputs {
+    match members.inputs {
+        [all] => all,
+        each => &each[member],
+    }
+}
+
+/// Energy of a tree at a state; `still` are as many zeros as it has freedoms.
 fn energy(model: &Model, state: &State, still: &[f64], work: &mut Kinematics<f64>) -> f64 {
-    let of_tree;
-    let state = match model.couplings() {
-        None => state,
-        Some(_) => {
-            of_tree = state.of_tree(model);
-            &of_tree
-        }
-    };
     forward_kinematics(model, state.view(), still, work);
     let found = mechanical_state(model, &state.q, &state.v, work);
     found.kinetic + found.gravitational + found.elastic
 }
 
-/// The inputs of a member that runs on its own.
+/// Feedback as the inputs of a member that runs on its own.
 fn inputs(model: &Model, feedback: &Feedback<'_>, member: usize) -> Inputs {
     let nv = model.nv();
     let whole = model.tree().nv;
@@ -564,57 +673,68 @@ impl Simulation {
         self.feedback().err()
     }
 
-    /// The numbers of its feedback, nv each: efforts, targets, stiffness and damping.
-    fn feedback(&self) -> std::result::Result<[Vec<f64>; 4], String> {
+    /// The numbers of its feedback.
+    fn feedback(&self) -> std::result::Result<Numbers, String> {
         let (system, options, _) = self.parts();
-        let (model, inputs) = (system.model(), system.inputs());
+        let model = system.model();
         in_lanes(options, model, &[])?;
-        let reasons = [
-            (model.nv() == 0, "the model has no freedoms"),
-            (
-                system.has_own_equations(),
-                "its accelerations come from other equations of motion",
-            ),
-            (inputs.actuators.is_some(), "actuators have limits"),
-            (system.is_sampled(), "the controller is sampled"),
-            (
-                !inputs.wrenches.is_empty()
-                    || !inputs.loads.is_empty()
-                    || !inputs.springs.is_empty(),
-                "wrenches act on bodies",
-            ),
-            (!inputs.stops.is_empty(), "joint limits stop the motion"),
-            (!inputs.base.is_fixed(), "the base has a motion or a pose"),
-        ];
-        if let Some((_, reason)) = reasons.iter().find(|(applies, _)| *applies) {
-            return Err((*reason).into());
+        if model.nv() == 0 {
+            return Err("the model has no freedoms".into());
         }
-        let zeros = || vec![0.0; model.nv()];
-        let mut feedback = [zeros(), zeros(), zeros(), zeros()];
-        match &inputs.controller {
-            Controller::None => {}
-            Controller::Constant(tau) => feedback[0].copy_from_slice(tau),
-            Controller::ProportionalDerivative {
-                motion: Reference::PointToPoint(motion),
-                stiffness,
-                damping,
-            } if motion.duration() >= options.duration
-                && motion.at(0.0).q == motion.at(motion.duration()).q =>
-            {
-                let wanted = motion.at(0.0);
-                for (k, (v, _)) in controlled(model).enumerate() {
-                    feedback[1][v] = wanted.q[k];
-                    feedback[2][v] = stiffness.at(k);
-                    feedback[3][v] = damping.at(k);
-                }
-            }
-            Controller::ProportionalDerivative { .. } => {
-                return Err("the motion to follow changes with time".into());
-            }
-            _ => return Err("efforts are neither constant nor linear feedback".into()),
+        if system.has_own_equations() {
+            return Err("its accelerations come from other equations of motion".into());
         }
-        Ok(feedback)
+        linear_feedback(model, system.inputs(), options)
     }
+}
+
+/// The feedback that these inputs are, if lanes can do what they do; else why not.
+fn linear_feedback(
+    model: &Model,
+    inputs: &Inputs,
+    options: &SimulationOptions,
+) -> std::result::Result<Numbers, String> {
+    let reasons = [
+        (inputs.actuators.is_some(), "actuators have limits"),
+        (
+            inputs.rate.is_some() && !matches!(inputs.controller, Controller::None),
+            "the controller is sampled",
+        ),
+        (
+            !inputs.wrenches.is_empty() || !inputs.loads.is_empty() || !inputs.springs.is_empty(),
+            "wrenches act on bodies",
+        ),
+        (!inputs.stops.is_empty(), "joint limits stop the motion"),
+        (!inputs.base.is_fixed(), "the base has a motion or a pose"),
+    ];
+    if let Some((_, reason)) = reasons.iter().find(|(applies, _)| *applies) {
+        return Err((*reason).into());
+    }
+    let zeros = || vec![0.0; model.nv()];
+    let mut feedback = [zeros(), zeros(), zeros(), zeros()];
+    match &inputs.controller {
+        Controller::None => {}
+        Controller::Constant(tau) => feedback[0].copy_from_slice(tau),
+        Controller::ProportionalDerivative {
+            motion: Reference::PointToPoint(motion),
+            stiffness,
+            damping,
+        } if motion.duration() >= options.duration
+            && motion.at(0.0).q == motion.at(motion.duration()).q =>
+        {
+            let wanted = motion.at(0.0);
+            for (k, (v, _)) in controlled(model).enumerate() {
+                feedback[1][v] = wanted.q[k];
+                feedback[2][v] = stiffness.at(k);
+                feedback[3][v] = damping.at(k);
+            }
+        }
+        Controller::ProportionalDerivative { .. } => {
+            return Err("the motion to follow changes with time".into());
+        }
+        _ => return Err("efforts are neither constant nor linear feedback".into()),
+    }
+    Ok(feedback)
 }
 
 /// Runs simulations that have not begun to their end together, in lanes on so many threads, and appends the samples of each. They must have
@@ -636,7 +756,7 @@ pub fn advance_together(
     let (system, options, _) = first.parts();
     let (model, options) = (system.model().clone(), options.clone());
     let refuse = |what: &str| Err(Error::new(ErrorKind::Input, what.to_string()));
-    let mut feedback: [Vec<f64>; 4] = Default::default();
+    let mut feedback = Numbers::default();
     let (mut q, mut v) = (Vec::new(), Vec::new());
     for simulation in &*simulations {
         let (system, own, y) = simulation.parts();
@@ -647,11 +767,7 @@ pub fn advance_together(
             return refuse("a run has already begun");
         }
         match simulation.feedback() {
-            Ok(numbers) => {
-                for (all, own) in feedback.iter_mut().zip(numbers) {
-                    all.extend(own);
-                }
-            }
+            Ok(own) => append(&mut feedback, own),
             Err(reason) => {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
@@ -689,12 +805,7 @@ pub fn advance_together(
         models: &models,
         q: &q,
         v: &v,
-        feedback: Feedback {
-            efforts: &feedback[0],
-            targets: &feedback[1],
-            stiffness: &feedback[2],
-            damping: &feedback[3],
-        },
+        feedback: feedback_of(&feedback),
         stepping,
         times: &times,
         code,

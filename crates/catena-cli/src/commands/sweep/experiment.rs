@@ -1,11 +1,12 @@
-//! The experiment of a study: the model with its values, a simulation, and the measures.
+//! The experiment of a study: the model with its values, a simulation or the result of another command, and the measures.
 
-use super::measure;
+use super::computation::{COMMANDS, OTHERS};
+use super::measure::{self, Measured};
 use crate::commands::simulate::{Columns, RunArguments, Started, Trial, arithmetic};
 use crate::coordinates::Quantity;
 use crate::model_argument::Loaded;
 use crate::number::counted;
-use crate::{names, output};
+use crate::{names, output, program};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::embedded;
 use catena::native::{Compiled, Compiler, Kernel};
@@ -38,17 +39,23 @@ pub struct Function {
 }
 
 /// What a parameter sets.
-enum Target {
+pub(super) enum Target {
     Model(ModelPointer),
     State(Quantity, PathText),
 }
 
-/// The simulations of a study.
+/// The command that studies run unless they say otherwise.
+const SIMULATE: &str = "simulate";
+
+/// The simulations of a study, or results of another command in their place.
 pub struct Simulations {
     study: Study,
     /// For each parameter.
     targets: Vec<Vec<Target>>,
-    model: ModelText,
+    /// None where the command has no model.
+    model: Option<ModelText>,
+    /// Columns of the result of another command; none of simulations.
+    computed: Option<Vec<String>>,
     /// Options and model of all samples; none where settings vary.
     common: Option<(RunArguments, Loaded)>,
     /// Columns that the measures need.
@@ -69,21 +76,26 @@ pub struct Simulations {
     files: Option<Arc<Parcel>>,
 }
 
+/// Does this text of a setting name a file? Some trajectories have names of their own.
+fn is_file(key: &str, text: &str) -> bool {
+    FILES.contains(&key) && (key != "trajectory" || text.contains('.'))
+}
+
 /// The options with the values of a sample, as they are typed.
-fn words(study: &Study, values: &[f64]) -> Vec<String> {
-    let is_embedded = embedded::builder(&study.model).is_ok();
+pub(super) fn words(study: &Study, values: &[f64]) -> Vec<String> {
+    // the problems of `benchmark` are no files
+    let is_embedded = embedded::builder(&study.model).is_ok() || study.command == "benchmark";
     let mut words = vec![match is_embedded {
         true => study.model.clone(),
         false => study.file(&study.model).display().to_string(),
     }];
-    let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
     for setting in &study.settings {
         match &setting.value {
             SettingValue::Truth(true) => words.push(format!("--{}", setting.key)),
             SettingValue::Truth(false) => {}
             SettingValue::Texts(_) => {
-                for text in setting.texts(&names, values) {
-                    let text = match FILES.contains(&setting.key.as_str()) {
+                for text in setting.texts(&study.parameters, values) {
+                    let text = match is_file(&setting.key, &text) {
                         true => study.file(&text).display().to_string(),
                         false => text,
                     };
@@ -95,9 +107,14 @@ fn words(study: &Study, values: &[f64]) -> Vec<String> {
     words
 }
 
-/// Every setting is an option of `catena simulate`, with or without a value.
-fn expect_settings(study: &Study) -> Result<()> {
-    let options = RunArguments::options();
+/// Every setting is an option of the command, with or without a value.
+pub(super) fn expect_settings(study: &Study) -> Result<()> {
+    let command = &study.command;
+    let mut options = match command == SIMULATE {
+        true => RunArguments::options(),
+        false => program::options(command),
+    };
+    options.retain(|(name, _)| !OTHERS.contains(&name.as_str()));
     for setting in &study.settings {
         let refuse = |message: String, hint: String| {
             let error = Error::new(ErrorKind::Syntax, message).at(setting.place.clone());
@@ -109,7 +126,7 @@ fn expect_settings(study: &Study) -> Result<()> {
             return refuse(
                 message,
                 format!(
-                    "{}; `catena simulate --help` explains them",
+                    "{}; `catena {command} --help` explains them",
                     advice(&setting.key, &known)
                 ),
             );
@@ -123,7 +140,7 @@ fn expect_settings(study: &Study) -> Result<()> {
             };
             return refuse(
                 format!("`run.{}` must be {what}", setting.key),
-                "see `catena simulate --help`".into(),
+                format!("see `catena {command} --help`"),
             );
         }
     }
@@ -131,7 +148,7 @@ fn expect_settings(study: &Study) -> Result<()> {
 }
 
 /// An error of the settings, at the one that it names.
-fn in_run(study: &Study, error: Error) -> Error {
+pub(super) fn in_run(study: &Study, error: Error) -> Error {
     if error.place().file.is_some() {
         return error;
     }
@@ -245,6 +262,9 @@ impl Simulations {
 
     /// Columns that the run of the first sample may have.
     fn known_columns(&self) -> Result<Vec<String>> {
+        if let Some(columns) = &self.computed {
+            return Ok(columns.clone());
+        }
         let values = self.study.values(0);
         let arguments = RunArguments::read(&words(&self.study, &values))?;
         let nominal = arguments.load()?;
@@ -267,6 +287,16 @@ impl Simulations {
 
     /// Those of a study. What is wrong with the study is found here, by a first sample if need be.
     pub fn new(study: Study) -> Result<Self> {
+        if study.command != SIMULATE {
+            if !COMMANDS.contains(&study.command.as_str()) {
+                let known: Vec<&str> = [SIMULATE].iter().chain(COMMANDS).copied().collect();
+                let message = format!("`{}` is no command of studies", study.command);
+                let place = study.command_place.clone().unwrap_or_default();
+                let error = Error::new(ErrorKind::Syntax, message).at(place);
+                return Err(error.hint(advice(&study.command, &known)));
+            }
+            return Simulations::of_command(study);
+        }
         expect_settings(&study)?;
         let values = study.values(0);
         let first = words(&study, &values);
@@ -288,7 +318,7 @@ impl Simulations {
                     .collect::<Result<Vec<_>>>()?,
             );
         }
-        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names = study.variables();
         let mut record = Vec::new();
         for measure in &study.measures {
             record.extend(measure::columns(measure, &names, None)?);
@@ -303,7 +333,7 @@ impl Simulations {
         });
         let mut counts_events = false;
         for measure in &study.measures {
-            counts_events |= measure::counts_events(measure, &names)?;
+            counts_events |= measure::figures(measure, &names)?.contains(&"events");
         }
         let simulations = Simulations {
             lanes: !varies && !counts_events,
@@ -313,7 +343,8 @@ impl Simulations {
             files: None,
             functions: Vec::new(),
             targets,
-            model,
+            model: Some(model),
+            computed: None,
             common: (!varies).then_some((arguments, loaded)),
             record,
             is_same_model: is_same_model && !varies,
@@ -336,20 +367,36 @@ impl Simulations {
             Err(_) if self.common.is_none() => return Ok(()),
             Err(error) => return Err(in_run(study, error)),
         };
-        let both = |parameter: &&Parameter| columns.contains(&parameter.name);
-        if let Some(parameter) = study.parameters.iter().find(both) {
-            let message = format!(
-                "parameter `{}` has the name of a column of the run",
-                parameter.name
-            );
-            let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
-            return Err(error.hint("choose another name: formulas could mean either"));
+        expect_measures(study, &columns)
+    }
+
+    /// Results of another command with these columns.
+    pub(super) fn computed(
+        study: Study,
+        targets: Vec<Vec<Target>>,
+        model: Option<ModelText>,
+        columns: Vec<String>,
+    ) -> Self {
+        Simulations {
+            study,
+            targets,
+            model,
+            computed: Some(columns),
+            common: None,
+            record: Vec::new(),
+            functions: Vec::new(),
+            is_same_model: false,
+            lanes: false,
+            ran_in_lanes: AtomicUsize::new(0),
+            columns: OnceLock::new(),
+            path: PathBuf::new(),
+            files: None,
         }
-        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
-        for measure in &study.measures {
-            measure::columns(measure, &names, Some(&columns))?;
-        }
-        Ok(())
+    }
+
+    /// What each parameter sets.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &Vec<Target>> {
+        self.targets.iter()
     }
 
     /// The study.
@@ -366,13 +413,17 @@ impl Simulations {
         let study = &self.study;
         let mut entries = vec![
             ("study file".to_string(), study.text.clone()),
-            ("model".to_string(), self.model.text()),
+            (
+                "model".to_string(),
+                self.model
+                    .as_ref()
+                    .map_or_else(String::new, ModelText::text),
+            ),
         ];
-        let own = study
-            .settings
-            .iter()
-            .filter(|s| FILES.contains(&s.key.as_str()));
-        let own = own.flat_map(|setting| setting.texts(&[], &[]));
+        let own = study.settings.iter().flat_map(|setting| {
+            let texts = setting.texts(&[], &[]).into_iter();
+            texts.filter(|text| is_file(&setting.key, text))
+        });
         let files = study
             .files
             .iter()
@@ -439,17 +490,17 @@ impl Simulations {
     }
 
     /// The measures of a run.
-    fn measures(&self, values: &[f64], trial: &Trial) -> Result<Vec<f64>> {
+    pub(super) fn measures(&self, values: &[f64], measured: &Measured<'_>) -> Result<Vec<f64>> {
         let study = &self.study;
-        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names = study.variables();
         let formulas = study.measures.len() - self.functions.len();
         let (formulas, others) = study.measures.split_at(formulas);
         let formulas = formulas
             .iter()
-            .map(|measure| measure::value(measure, &names, values, trial));
+            .map(|measure| measure::value(measure, &names, values, measured));
         let others = others.iter().zip(&self.functions);
         let others = others.map(|(measure, function)| {
-            (function.call)(values, trial.columns.names(), &trial.rows)
+            (function.call)(values, measured.columns, measured.rows)
                 .map_err(|error| measure::about(measure, &error))
         });
         formulas.chain(others).collect()
@@ -464,6 +515,12 @@ impl Simulations {
     }
 
     fn measure_together(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
+        if self.computed.is_some() {
+            return values.iter().map(|values| self.compute(values)).collect();
+        }
+        let measures = |trial: Result<Trial>, values: &[f64]| {
+            trial.and_then(|trial| self.measures(values, &Measured::of_trial(&trial)))
+        };
         let mut measured: Vec<Option<Result<Vec<f64>>>> = vec![None; values.len()];
         let mut together: Vec<(usize, Started)> = Vec::new();
         for (k, values) in values.iter().enumerate() {
@@ -471,15 +528,14 @@ impl Simulations {
                 Err(error) => measured[k] = Some(Err(error)),
                 Ok(started) if self.in_lanes(&started) => together.push((k, started)),
                 Ok(started) => {
-                    let trial = started.run();
-                    measured[k] = Some(trial.and_then(|trial| self.measures(values, &trial)));
+                    measured[k] = Some(measures(started.run(), values));
                 }
             }
         }
         self.ran_in_lanes
             .fetch_add(together.len(), Ordering::Relaxed);
         for (k, trial) in self.run_together(together) {
-            measured[k] = Some(trial.and_then(|trial| self.measures(&values[k], &trial)));
+            measured[k] = Some(measures(trial, &values[k]));
         }
         let missing = || Err(Error::new(ErrorKind::Input, "the sample was not computed"));
         measured
@@ -552,11 +608,10 @@ impl Simulations {
             return Ok(loaded);
         }
         // where settings vary, the model may be another one than that of the first sample
-        let own = match &self.common {
-            Some(_) => None,
-            None => Some(ModelText::new(&loaded.builder, &self.study.model)?),
+        let builder = match (&self.common, &self.model) {
+            (Some(_), Some(model)) => model.with(&changes)?,
+            _ => ModelText::new(&loaded.builder, &self.study.model)?.with(&changes)?,
         };
-        let builder = own.as_ref().unwrap_or(&self.model).with(&changes)?;
         let model = builder.build()?;
         let builder = Arc::new(builder);
         Ok(Loaded { builder, model })
@@ -604,6 +659,10 @@ impl Experiment for Simulations {
     }
 
     fn slopes(&self, values: &[f64], wanted: &[usize]) -> Result<Vec<Vec<f64>>> {
+        if self.computed.is_some() {
+            let message = format!("samples are results of `{}`", self.study.command);
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         self.with_files(|| output::quietly(|| self.slopes_at(values, wanted)))
     }
 
@@ -613,6 +672,24 @@ impl Experiment for Simulations {
             false => 1,
         }
     }
+}
+
+/// Refuses parameters that are called like columns, and measures of columns that are not there.
+pub(super) fn expect_measures(study: &Study, columns: &[String]) -> Result<()> {
+    let both = |parameter: &&Parameter| columns.contains(&parameter.name);
+    if let Some(parameter) = study.parameters.iter().find(both) {
+        let message = format!(
+            "parameter `{}` has the name of a column of the run",
+            parameter.name
+        );
+        let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
+        return Err(error.hint("choose another name: formulas could mean either"));
+    }
+    let names = study.variables();
+    for measure in &study.measures {
+        measure::columns(measure, &names, Some(columns))?;
+    }
+    Ok(())
 }
 
 /// The coordinate of the initial state that a path names.
@@ -638,7 +715,12 @@ fn coordinate(model: &Model, quantity: Quantity, path: &PathText) -> Result<usiz
         })
 }
 
-fn target(text: &ModelText, model: &Model, path: &PathText, relative: bool) -> Result<Target> {
+pub(super) fn target(
+    text: &ModelText,
+    model: &Model,
+    path: &PathText,
+    relative: bool,
+) -> Result<Target> {
     let quantity = match path.text.split_once('.') {
         Some(("q", _)) => Quantity::Position,
         Some(("v", _)) => Quantity::Velocity,

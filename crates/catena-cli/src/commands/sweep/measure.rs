@@ -3,6 +3,7 @@
 //! A column changes with time; a function over time makes one number of it. Outside of these functions, formulas have parameters of the
 //! study and figures of the audit.
 
+use super::computation::Numbers;
 use crate::commands::simulate::Trial;
 use crate::expression::{Expression, Vocabulary};
 use crate::names;
@@ -234,35 +235,69 @@ pub fn columns(
     Ok(words.used)
 }
 
-/// Does a formula use the number of events?
-pub fn counts_events(measure: &Measure, parameters: &[&str]) -> Result<bool> {
+/// The figures of the audit and of the run that a formula uses.
+pub fn figures(measure: &Measure, parameters: &[&str]) -> Result<Vec<&'static str>> {
     let mut words = Words::new(parameters, None);
     words.read(measure)?;
-    Ok(words.figures.contains(&"events"))
+    Ok(words.figures)
 }
 
-/// The value of a measure of a run.
-pub fn value(measure: &Measure, parameters: &[&str], values: &[f64], trial: &Trial) -> Result<f64> {
-    let mut words = Words::new(parameters, Some(trial.columns.names()));
+/// What formulas are about.
+pub struct Measured<'a> {
+    /// Names of columns, the time first.
+    pub columns: &'a [String],
+    /// Their numbers, row by row.
+    pub rows: &'a [f64],
+    /// The [`FIGURES`]; not a number where there are none.
+    figures: [f64; 5],
+}
+
+impl<'a> Measured<'a> {
+    /// A run.
+    pub fn of_trial(trial: &'a Trial) -> Self {
+        let findings = || trial.audit.findings.iter().filter(|finding| finding.seen);
+        Measured {
+            columns: trial.columns.names(),
+            rows: &trial.rows,
+            figures: [
+                findings()
+                    .find(|f| f.name.contains("energy"))
+                    .map_or(f64::NAN, |f| f.worst),
+                largest_of(findings().map(|f| f.worst / f.allowed)),
+                trial.audit.steps as f64,
+                trial.audit.evaluations as f64,
+                trial.events as f64,
+            ],
+        }
+    }
+
+    /// The result of a command.
+    pub fn of_numbers(numbers: &'a Numbers) -> Self {
+        Measured {
+            columns: &numbers.columns,
+            rows: &numbers.rows,
+            figures: [f64::NAN; 5],
+        }
+    }
+}
+
+/// The value of a measure.
+pub fn value(
+    measure: &Measure,
+    parameters: &[&str],
+    values: &[f64],
+    measured: &Measured<'_>,
+) -> Result<f64> {
+    let mut words = Words::new(parameters, Some(measured.columns));
     let outside = words.read(measure)?;
-    let width = trial.columns.names().len();
-    let times: Vec<f64> = trial.rows.chunks(width).map(|row| row[0]).collect();
-    let findings = || trial.audit.findings.iter().filter(|finding| finding.seen);
-    let figures = [
-        findings()
-            .find(|f| f.name.contains("energy"))
-            .map_or(f64::NAN, |f| f.worst),
-        largest_of(findings().map(|f| f.worst / f.allowed)),
-        trial.audit.steps as f64,
-        trial.audit.evaluations as f64,
-        trial.events as f64,
-    ];
+    let width = measured.columns.len();
+    let times: Vec<f64> = measured.rows.chunks(width).map(|row| row[0]).collect();
     let mut variables = values.to_vec();
-    variables.extend(figures);
+    variables.extend(measured.figures);
     for (over, inside) in &words.over_time {
         let row =
             |row: &[f64]| inside.value(&|k| if k < width { row[k] } else { values[k - width] });
-        let numbers: Vec<f64> = trial.rows.chunks(width).map(row).collect();
+        let numbers: Vec<f64> = measured.rows.chunks(width).map(row).collect();
         variables.push(match numbers.iter().any(|x| x.is_nan()) {
             true => f64::NAN,
             false => (over.value)(&times, &numbers),

@@ -1,5 +1,6 @@
 //! `catena sweep STUDY`: many runs of one model, each with other values, their measures in one file, and what they say together.
 
+mod computation;
 mod experiment;
 mod measure;
 mod progress;
@@ -110,6 +111,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         }
         notes.push(note);
     }
+    if carried.lost_journal {
+        notes.push("the journal was removed while the study ran; the results are complete".into());
+    }
     notes.extend(experiment.lanes_used(samples.len() - carried.before));
     notes.extend(work.map(|work| work.in_words()));
     if let Some(path) = output {
@@ -207,6 +211,11 @@ fn expect_svg(path: &Path) -> Result<()> {
 }
 
 impl Arguments {
+    /// Can the same bits be promised on every processor?
+    pub fn is_portable(&self) -> bool {
+        self.plot.is_none() && self.engine.is_none()
+    }
+
     fn engine(&self) -> Result<Engine> {
         match (self.engine, self.jobs) {
             (Some(EngineName::Ray), _) => Ok(Engine::Ray(self.address.clone())),

@@ -53,7 +53,7 @@ impl Simulations {
     /// Why derivatives of these measures cannot be taken, as far as the study itself says so.
     fn expect_slopes(&self, wanted: &[usize]) -> Result<()> {
         let study = self.study();
-        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names = study.variables();
         for &k in wanted {
             let measure = &study.measures[k];
             if self.is_function(k) {
@@ -127,7 +127,7 @@ impl Simulations {
             }
             slopes.push(slope);
         }
-        let names: Vec<&str> = study.parameters.iter().map(|p| p.name.as_str()).collect();
+        let names = study.variables();
         let run = Varied {
             columns,
             rows: &rows,
