@@ -166,6 +166,58 @@ fn links_lead_somewhere() {
     }
 }
 
+/// `docs/figures` makes every figure of the manual, and its list has no other.
+#[test]
+fn every_figure_can_be_made_anew() {
+    let list = std::process::Command::new("bash")
+        .args(["docs/figures", "--list"])
+        .current_dir(repository())
+        .output()
+        .expect("bash is there");
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let patterns: Vec<&str> = list
+        .split_whitespace()
+        .filter(|word| word.contains('/'))
+        .collect();
+    let is_made = |pattern: &str, name: &str| match pattern.split_once('*') {
+        Some((start, end)) => {
+            let inside = name
+                .strip_prefix(start)
+                .and_then(|rest| rest.strip_suffix(end));
+            inside.is_some_and(|middle| !middle.contains('/'))
+        }
+        None => pattern == name,
+    };
+    let mut folders = vec![repository().join("docs")];
+    let mut figures = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("docs").flatten() {
+            let path = entry.path();
+            let ending = path.extension().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                folders.push(path);
+            } else if ["svg", "png", "gif", "html"].contains(&&*ending) {
+                let name = path
+                    .strip_prefix(repository())
+                    .expect("below the repository");
+                figures.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    for figure in &figures {
+        assert!(
+            patterns.iter().any(|pattern| is_made(pattern, figure)),
+            "docs/figures does not make {figure}"
+        );
+    }
+    for pattern in patterns {
+        assert!(
+            figures.iter().any(|figure| is_made(pattern, figure)),
+            "there is no {pattern}"
+        );
+    }
+}
+
 /// A book is read without the repository: `docs/build` puts the files that pages refer to into it, and no link of its pages leads out.
 #[test]
 fn links_of_the_book_stay_in_it() {
