@@ -2,6 +2,8 @@
 
 import ast
 import doctest
+import importlib.machinery
+import importlib.util
 import inspect
 import os
 import re
@@ -92,6 +94,14 @@ def test_examples_of_pages(root, page, tmp_path, monkeypatch):
             else:
                 exec(compile(ast.Module([node], []), page, "exec"), space)
     assert compared or page == "README.md" or "/how-to/" in page
+
+
+def test_reference_is_what_the_docstrings_say(root):
+    loader = importlib.machinery.SourceFileLoader("reference", str(root / "python" / "reference"))
+    reference = importlib.util.module_from_spec(importlib.util.spec_from_loader("reference", loader))
+    loader.exec_module(reference)
+    page = (root / "docs" / "python-reference.md").read_text(encoding="utf-8")
+    assert page == reference.page(), "python/reference writes the page anew"
 
 
 def test_types(root, tmp_path):

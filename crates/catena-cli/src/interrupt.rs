@@ -23,6 +23,17 @@ pub fn watch() {
     });
 }
 
+/// From now on a write beyond the limit of file sizes (`ulimit -f`) is an error that the command reports, as on a full disk. The system's own answer is
+/// to kill the process with SIGXFSZ.
+pub fn survive_size_limit() {
+    #[cfg(unix)]
+    {
+        let limit = signal_hook::consts::SIGXFSZ;
+        // where the system refuses a handler, the signal ends the process as it did before
+        let _ = signal_hook::flag::register(limit, std::sync::Arc::default());
+    }
+}
+
 /// Has the program been asked to end?
 pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)

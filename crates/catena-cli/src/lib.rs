@@ -41,5 +41,6 @@ pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stor
 /// Arguments that make no sense, `--help` and `--version` end the process at once.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     program::remember(arguments);
+    interrupt::survive_size_limit();
     outcome::finish(program::run)
 }

@@ -1,12 +1,13 @@
-//! Where two methods in `f64` disagree, the recursions in double-double arithmetic decide which of them is right.
+//! Where two methods in `f64` disagree, or where there is one only, the recursions in double-double arithmetic tell its error.
 
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::error::Result;
 use catena::residual::larger;
 use catena::scalar::DoubleDouble;
 use catena::spatial::Force;
-use catena::{Model, State};
+use catena::{Dynamics, Model, State};
 
 /// The same numbers with more digits to come.
 pub fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
@@ -88,9 +89,30 @@ pub fn efforts(
     tau
 }
 
+/// Accelerations that are wrong by more than this, relatively, make the exit code 1.
+pub const ALLOWED: f64 = 1e-9;
+
+/// Error of the accelerations of a tree under these efforts, relative to the largest, or to 1 rad/s² or m/s² where all are smaller: near
+/// an equilibrium they are differences of forces, with no digits to expect.
+pub fn acceleration_error(
+    dynamics: &mut Dynamics,
+    state: &State,
+    effort: &[f64],
+    external: &[Force<f64>],
+) -> Result<f64> {
+    let found = dynamics.forward(state, effort, external)?.to_vec();
+    let right = accelerations(dynamics.model(), state, effort, external);
+    Ok(error_above(&found, &right, 1.0))
+}
+
 /// Error of `f64` results, relative to the largest of the exact ones.
 pub fn error(found: &[f64], right: &[DoubleDouble]) -> f64 {
-    let scale = right.iter().fold(0.0, |m, x| larger(m, x.value().abs()));
+    error_above(found, right, 0.0)
+}
+
+/// Error of `f64` results, relative to the largest of the exact ones or to a size that is not small.
+fn error_above(found: &[f64], right: &[DoubleDouble], least: f64) -> f64 {
+    let scale = right.iter().fold(least, |m, x| larger(m, x.value().abs()));
     let off = found.iter().zip(right).fold(0.0, |m, (x, right)| {
         larger(m, (DoubleDouble::from(*x) - *right).value().abs())
     });

@@ -29,6 +29,10 @@ fn every_dependency_has_a_reason() {
     for package in list(&found["packages"]) {
         for dependency in list(&package["dependencies"]) {
             if dependency["path"].is_string() {
+                // `cargo package` takes no dependency without a version, except for tests
+                let (package, name) = (&package["name"], &dependency["name"]);
+                let has_version = dependency["req"] != "*" || dependency["kind"] == "dev";
+                assert!(has_version, "{package} needs a version of {name}");
                 continue;
             }
             let source = dependency["source"].as_str().unwrap_or_default();

@@ -80,7 +80,39 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// Every link of README.md, the documents beside it and docs/ leads to a file, and every page of docs/ is in the manual's table of contents.
+/// The name by which a link reaches a heading: letters and digits in lower case, spaces as hyphens.
+fn anchor_of(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c })
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// The anchors of the headings of a page. A heading that comes again has a number.
+fn anchors(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut found: Vec<String> = Vec::new();
+    let mut plain: Vec<String> = Vec::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let heading = line.trim_start_matches('#');
+        if is_code || heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let name = anchor_of(heading.trim());
+        found.push(match plain.iter().filter(|other| **other == name).count() {
+            0 => name.clone(),
+            before => format!("{name}-{before}"),
+        });
+        plain.push(name);
+    }
+    found
+}
+
+/// Every link of README.md, the documents beside it and docs/ leads to a file, and to a heading if it names one; every page of docs/ is in the manual's
+/// table of contents.
 #[test]
 fn links_lead_somewhere() {
     let root = repository();
@@ -104,6 +136,16 @@ fn links_lead_somewhere() {
             if !is_elsewhere && !there.exists() {
                 let _ = writeln!(wrong, "{}: {target}", path.display());
             }
+            let (Some((_, anchor)), false) = (target.split_once('#'), target.contains("://"))
+            else {
+                count += 1;
+                continue;
+            };
+            let page = if file.is_empty() { path } else { &there };
+            let headings = std::fs::read_to_string(page).map(|text| anchors(&text));
+            if !headings.is_ok_and(|all| all.iter().any(|one| one == anchor)) {
+                let _ = writeln!(wrong, "{}: {target}: no such heading", path.display());
+            }
             count += 1;
         }
     }
@@ -122,6 +164,102 @@ fn links_lead_somewhere() {
             "docs/SUMMARY.md does not list {name}"
         );
     }
+}
+
+/// `docs/figures` makes every figure of the manual, and its list has no other.
+#[test]
+fn every_figure_can_be_made_anew() {
+    let list = std::process::Command::new("bash")
+        .args(["docs/figures", "--list"])
+        .current_dir(repository())
+        .output()
+        .expect("bash is there");
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    let patterns: Vec<&str> = list
+        .split_whitespace()
+        .filter(|word| word.contains('/'))
+        .collect();
+    let is_made = |pattern: &str, name: &str| match pattern.split_once('*') {
+        Some((start, end)) => {
+            let inside = name
+                .strip_prefix(start)
+                .and_then(|rest| rest.strip_suffix(end));
+            inside.is_some_and(|middle| !middle.contains('/'))
+        }
+        None => pattern == name,
+    };
+    let mut folders = vec![repository().join("docs")];
+    let mut figures = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("docs").flatten() {
+            let path = entry.path();
+            let ending = path.extension().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                folders.push(path);
+            } else if ["svg", "png", "gif", "html"].contains(&&*ending) {
+                let name = path
+                    .strip_prefix(repository())
+                    .expect("below the repository");
+                figures.push(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+    for figure in &figures {
+        assert!(
+            patterns.iter().any(|pattern| is_made(pattern, figure)),
+            "docs/figures does not make {figure}"
+        );
+    }
+    for pattern in patterns {
+        assert!(
+            figures.iter().any(|figure| is_made(pattern, figure)),
+            "there is no {pattern}"
+        );
+    }
+}
+
+/// A book is read without the repository: `docs/build` puts the files that pages refer to into it, and no link of its pages leads out.
+#[test]
+fn links_of_the_book_stay_in_it() {
+    let folder = Folder::new("book");
+    let sources = folder.path().join("src");
+    let build = std::process::Command::new("python3")
+        .arg(repository().join("docs/build"))
+        .arg("--sources")
+        .arg(&sources)
+        .output()
+        .expect("python3 is there");
+    let said = String::from_utf8_lossy(&build.stderr);
+    assert!(build.status.success(), "{said}");
+    let sources = std::fs::canonicalize(sources).expect("a folder");
+    let contents = std::fs::read_to_string(sources.join("SUMMARY.md")).expect("a list of pages");
+    let chapters = links(&contents);
+    let (mut wrong, mut count) = (String::new(), 0);
+    for chapter in &chapters {
+        let page = sources.join(chapter);
+        let text = std::fs::read_to_string(&page).expect("the page is there");
+        for target in links(&text) {
+            let file = target.split('#').next().unwrap_or_default();
+            if target.contains("://") || file.is_empty() {
+                continue;
+            }
+            // pages that are not listed are not built
+            let there = std::fs::canonicalize(page.parent().expect("a folder").join(file));
+            let name = there.ok().filter(|file| file.is_file()).and_then(|file| {
+                let name = file.strip_prefix(&sources).ok()?.to_string_lossy();
+                Some(name.into_owned())
+            });
+            if !name.is_some_and(|name| !name.ends_with(".md") || chapters.contains(&name)) {
+                let _ = writeln!(wrong, "{chapter}: {target}");
+            }
+            count += 1;
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "links that lead out of the book:\n{wrong}"
+    );
+    assert!(count > 200, "only {count} links");
 }
 
 /// A page whose commands were run.

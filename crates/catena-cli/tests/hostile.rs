@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{Folder, good, run};
+use catena::random::Random;
+use catena_fuzz::mutator;
+use common::{Folder, good, run, run_in};
 use std::time::{Duration, Instant};
 
 /// Names that would leave a comment, a string, a cell or an element where they are not escaped.
@@ -413,5 +415,65 @@ fn benchmark_models_have_their_forces() {
     ] {
         let shown = good(&format!("info {model}")).stdout;
         assert!(shown.contains(what), "{shown}");
+    }
+}
+
+/// What the program may say of a damaged input: results, of finite numbers, or an error with its reason.
+fn expect_answer(folder: &Folder, arguments: &[&str], input: &str) {
+    let run = run_in(folder.path(), arguments);
+    let said = format!("{input}\n--- exit code {}\n{}", run.code, run.stderr);
+    assert!([0, 1, 2].contains(&run.code), "{said}");
+    assert!(run.code == 0 || run.stderr.starts_with("error: "), "{said}");
+    for word in ["NaN", "inf,", "inf]"] {
+        assert!(!run.stdout.contains(word), "{said}\n{}", run.stdout);
+    }
+}
+
+#[test]
+fn damaged_state_files_are_read_or_refused() {
+    let folder = Folder::new("damaged-states");
+    let good = [
+        (
+            "state.json",
+            r#"{"q": [0.1, -0.2, 3e-1], "v": [1, 0, -2.5], "tau": [1, 0, 0]}"#,
+        ),
+        (
+            "states.csv",
+            "t,q:joint1,q:joint2 [deg],q:joint3\n0,0.1,20,-0.3\n0.5,1,2e1,\"0.25\"\n",
+        ),
+    ];
+    for (name, text) in good {
+        folder.write(name, text);
+        let run = run_in(folder.path(), &["evaluate", "planar3", "--state", name]);
+        assert_eq!(run.code, 0, "{name}: {}", run.stderr);
+        for seed in 0..80 {
+            let damaged = mutator::text(text, &mut Random::new(seed));
+            folder.write(name, &damaged);
+            let arguments = ["evaluate", "planar3", "--json", "--state", name];
+            expect_answer(&folder, &arguments, &damaged);
+        }
+    }
+}
+
+#[test]
+fn damaged_formulas_are_compiled_or_refused() {
+    let folder = Folder::new("damaged-formulas");
+    let formula = "2*sin(3*t)-0.5*v.joint1+max(q.joint2,-1e-3)/(1+abs(t)^2)";
+    for seed in 0..80 {
+        let damaged = mutator::text(formula, &mut Random::new(seed));
+        // the system passes no zero in an argument
+        let effort = format!("--effort=joint1={}", damaged.replace('\0', " "));
+        let arguments = ["simulate", "planar3", "--json", "--duration=0.02", &effort];
+        expect_answer(&folder, &arguments, &damaged);
+        folder.write(
+            "study.toml",
+            &format!(
+                "format = \"catena-study/1\"\nmodel = \"planar3\"\n[design]\nkind = \"random\"\nsamples = 2\nseed = 1\n\
+                 [[parameter]]\nname = \"g\"\npath = \"gravity\"\nuniform = [9, 10]\n[run]\nduration = 0.02\n\
+                 [[measure]]\nname = \"m\"\nvalue = {:?}\n",
+                damaged.replace("q.joint2", "mean(q.joint2)").replace("v.joint1", "last(v.joint1)")
+            ),
+        );
+        expect_answer(&folder, &["sweep", "study.toml"], &damaged);
     }
 }

@@ -185,6 +185,73 @@ fn routes_agree_only_within_their_limit() {
     assert!(disagreed > 0, "the model is meant to tell the routes apart");
 }
 
+/// Seven links on revolute joints, the last of which is this many times as heavy as the others.
+fn chain_with_hand(ratio: f64) -> String {
+    let mut chain = String::from("format = \"catena/1\"\n");
+    for k in 1..=7 {
+        let mass = if k == 7 { ratio } else { 1.0 };
+        let inertia = 0.1 * mass;
+        chain += &format!(
+            "[[link]]\nname = \"l{k}\"\nmass = {mass:?}\ncentre = [0.5, 0, 0]\n\
+             inertia = [{inertia:?}, {inertia:?}, {inertia:?}]\n\
+             [[joint]]\nname = \"j{k}\"\ntype = \"revolute\"\nchild = \"l{k}\"\n"
+        );
+        if k > 1 {
+            chain += &format!(
+                "parent = \"l{}\"\norigin = [1, 0, 0]\nrotation = {{ rpy = [1.5, 0.3, 0] }}\n",
+                k - 1
+            );
+        }
+    }
+    chain
+}
+
+/// Of a chain whose last link is 10¹² times as heavy inverse dynamics returns the efforts: only more digits tell the error.
+#[test]
+fn digits_lost_to_a_heavy_hand_are_told() {
+    let folder = Folder::new("heavy-hand");
+    folder.write("hand.toml", &chain_with_hand(1e12));
+    for command in [
+        "forward hand.toml --random 1",
+        "evaluate hand.toml --random 1",
+        "simulate hand.toml --random 1 --duration 0.01 --interval 0.01",
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 1, "{command}: {}{}", run.stdout, run.stderr);
+        assert!(
+            run.stderr.contains("double-double arithmetic"),
+            "{}",
+            run.stderr
+        );
+    }
+    let run = folder.run("evaluate hand.toml --random 1 --json");
+    let error = run.json()[0]["forward_a_error"].as_f64();
+    assert!(error.is_some_and(|error| error > 1e-9), "{error:?}");
+    // a hand like the other links
+    folder.write("light.toml", &chain_with_hand(1.0));
+    for command in [
+        "evaluate light.toml --random 1",
+        "simulate light.toml --random 1 --duration 0.1",
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 0, "{command}: {}", run.stderr);
+    }
+    // at rest, where every acceleration is a difference of forces
+    let run = folder.run("simulate planar3 --q -90deg,0,0 --duration 0.1");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// Chains that are too long for a second method of O(n³) have an error by more digits.
+#[test]
+fn long_chains_have_an_error() {
+    let run = common::run("forward chain-10000 --random 1 --json");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let checks = &run.json()["states"][0]["checks"];
+    assert!(checks["walker_orin"].is_null());
+    let error = checks["twice_the_digits"].as_f64();
+    assert!(error.is_some_and(|error| error < 1e-10), "{checks}");
+}
+
 #[test]
 fn a_point_too_far_away_is_refused() {
     let run = common::run("factor space-robot --random 1 --end-effector=1e200,0,0 --json");

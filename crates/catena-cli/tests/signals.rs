@@ -3,6 +3,7 @@
 
 mod common;
 
+use catena_io::run::read_run;
 use common::{Folder, good};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -124,7 +125,7 @@ fn a_full_disk_keeps_what_was_written() {
         let folder = Folder::new(&format!("full-{name}"));
         let program = env!("CARGO_BIN_EXE_catena");
         let line = format!(
-            "trap '' XFSZ; ulimit -f 600; exec '{program}' simulate pendulum-10 --duration 2000 -o {name}"
+            "ulimit -f 600; exec '{program}' simulate pendulum-10 --duration 2000 -o {name}"
         );
         let output = Command::new("sh")
             .args(["-c", &line])
@@ -136,6 +137,97 @@ fn a_full_disk_keeps_what_was_written() {
         assert!(said.contains("cannot be written: File too large"), "{said}");
         assert!(said.contains("keeps") || said.contains("rows"), "{said}");
     }
+}
+
+/// Starts a run that takes minutes, waits until the folder has some of it, and gives what is said after something was done to its files.
+fn disturbed(folder: &Folder, name: &str, disturb: impl Fn(&Path)) -> String {
+    let child = start(
+        folder,
+        &format!("simulate pendulum-10 --duration 2000 -o {name}"),
+    );
+    let path = folder.path().join(name);
+    let parts = folder.path().join(format!("{name}.parts"));
+    wait_until("rows", || {
+        let is_filled = |path: &Path| path.metadata().is_ok_and(|data| data.len() > 100_000);
+        is_filled(&path) || is_filled(&parts.join("part-00000001.parquet"))
+    });
+    disturb(&path);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("was removed, moved or replaced while the run was being written"),
+        "{said}"
+    );
+    said
+}
+
+#[test]
+fn a_file_that_is_removed_is_written_again() {
+    for name in ["run.csv", "run.mcap"] {
+        let folder = Folder::new(&format!("removed-{name}"));
+        let said = disturbed(&folder, name, |path| {
+            std::fs::remove_file(path).expect("it is there");
+        });
+        assert!(said.contains("were written again, to "), "{said}");
+        assert!(said.contains("resume the run there"), "{said}");
+        let run = read_run(&folder.path().join(name)).expect("a run");
+        assert!(!run.finished && run.row_count() > 100);
+        assert!(
+            said.contains(&format!("its {} rows", run.row_count())),
+            "{said}"
+        );
+        assert_eq!(folder.files(), [name]);
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_is_written_beside() {
+    for (name, beside) in [
+        ("run.csv", "run.rescued.csv"),
+        ("run.mcap", "run.rescued.mcap"),
+    ] {
+        let folder = Folder::new(&format!("replaced-{name}"));
+        let said = disturbed(&folder, name, |path| {
+            let other = path.with_extension("other");
+            std::fs::write(&other, "somebody's").expect("a file");
+            std::fs::rename(other, path).expect("replaced");
+        });
+        assert!(said.contains(beside), "{said}");
+        assert_eq!(folder.read(name), "somebody's");
+        let run = read_run(&folder.path().join(beside)).expect("a run");
+        assert!(!run.finished && run.row_count() > 100);
+    }
+}
+
+/// Where nothing is left, nothing is claimed.
+#[test]
+fn parts_that_are_gone_are_not_claimed() {
+    let folder = Folder::new("parts-moved");
+    let parts = folder.path().join("run.parquet.parts");
+    let away = folder.path().join("away");
+    let said = disturbed(&folder, "run.parquet", |_| {
+        std::fs::rename(&parts, &away).expect("moved");
+    });
+    assert!(said.contains("the folder run.parquet.parts was"), "{said}");
+    assert!(said.contains("if it was moved, put it back"), "{said}");
+    assert!(!said.contains("holds") && !said.contains("\\n"), "{said}");
+    std::fs::rename(&away, &parts).expect("put back");
+    let run = read_run(&folder.path().join("run.parquet")).expect("a run");
+    assert!(
+        said.contains(&format!("its {} rows", run.row_count())),
+        "{said}"
+    );
+
+    let folder = Folder::new("part-removed");
+    let part = folder
+        .path()
+        .join("run.parquet.parts/part-00000001.parquet");
+    let said = disturbed(&folder, "run.parquet", |_| {
+        std::fs::remove_file(&part).expect("it is there");
+    });
+    assert!(said.contains("part-00000001.parquet was"), "{said}");
+    assert!(!said.contains("holds") && !said.contains("\\n"), "{said}");
 }
 
 /// The same commands for some seconds in one process; hours by `catena soak --seconds 14400`.

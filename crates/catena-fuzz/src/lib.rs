@@ -16,6 +16,8 @@ use catena_io::{
     ReadOptions, model_from_json, model_from_mjcf, model_from_sdf, model_from_toml, model_from_urdf,
 };
 use catena_study::Study;
+use catena_view::scene::{Subject, scene};
+use catena_view::visual;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +35,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 16] = [
     Target {
         name: "toml",
         seeds: toml_models,
@@ -97,6 +99,36 @@ pub const TARGETS: [Target; 11] = [
         seeds: || vec![run_file("mcap")],
         is_text: false,
         run: |input| run(input, "mcap"),
+    },
+    Target {
+        name: "study_list",
+        seeds: || files("fuzz/corpus/study_list", &["three-samples"]),
+        is_text: true,
+        run: study_list,
+    },
+    Target {
+        name: "mesh_stl",
+        seeds: || files("fuzz/corpus/mesh_stl", &["triangle"]),
+        is_text: false,
+        run: |input| mesh(input, "stl"),
+    },
+    Target {
+        name: "mesh_obj",
+        seeds: || files("fuzz/corpus/mesh_obj", &["square"]),
+        is_text: true,
+        run: |input| mesh(input, "obj"),
+    },
+    Target {
+        name: "mesh_dae",
+        seeds: || files("fuzz/corpus/mesh_dae", &["triangle"]),
+        is_text: true,
+        run: |input| mesh(input, "dae"),
+    },
+    Target {
+        name: "mesh_gltf",
+        seeds: || files("fuzz/corpus/mesh_gltf", &["triangle"]),
+        is_text: true,
+        run: |input| mesh(input, "gltf"),
     },
     Target {
         name: "states",
@@ -284,6 +316,55 @@ fn study(input: &[u8]) -> bool {
             false
         }
     }
+}
+
+/// A list of samples beside a study that takes it.
+fn study_list(input: &[u8]) -> bool {
+    const STUDY: &str = r#"
+        format = "catena-study/1"
+        model = "planar3"
+        design = { kind = "list", file = "list.csv" }
+        parameter = [{ name = "speed", path = "v.joint1" }, { name = "turn", path = "q.joint1" }]
+        run = { duration = 1 }
+        measure = [{ name = "end", value = "last(kinetic)" }]"#;
+    let folder = scratch("list");
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    std::fs::write(folder.join("list.csv"), input).expect("a temporary file can be written");
+    let found = Study::parse(STUDY, &folder.join("study.toml"));
+    let _ = std::fs::remove_dir_all(folder);
+    match found {
+        Ok(study) => {
+            (0..study.sample_count()).for_each(|index| finite(&study.values(index)));
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error says what is wrong");
+            false
+        }
+    }
+}
+
+/// A mesh on the only link of a robot, as far as the page that shows it.
+fn mesh(input: &[u8], format: &str) -> bool {
+    let folder = scratch("mesh");
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    std::fs::write(folder.join(format!("x.{format}")), input)
+        .expect("a temporary file can be written");
+    let robot = folder.join("robot.urdf");
+    let text = format!(
+        r#"<robot name="r"><link name="base"/><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+        <visual><geometry><mesh filename="x.{format}"/></geometry></visual></link>
+        <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"#
+    );
+    std::fs::write(&robot, text).expect("a temporary file can be written");
+    let model = catena_io::read_model(&robot, &ReadOptions::default()).expect("a model");
+    let (visuals, _) = visual::of_file(&robot, &model).expect("a mesh that fails is left out");
+    let _ = std::fs::remove_dir_all(folder);
+    let subject = Subject::of_model("it", &model).with_visuals(&visuals);
+    let shown = scene(vec![subject], &[]);
+    let is_shown = shown["subjects"][0]["visuals"].is_array();
+    assert_eq!(is_shown, !visuals.is_empty());
+    !visuals.is_empty()
 }
 
 fn run(input: &[u8], format: &str) -> bool {

@@ -113,6 +113,31 @@ fn states() {
     damage("states", 500);
 }
 
+#[test]
+fn study_list() {
+    damage("study_list", 250);
+}
+
+#[test]
+fn mesh_stl() {
+    damage("mesh_stl", 150);
+}
+
+#[test]
+fn mesh_obj() {
+    damage("mesh_obj", 250);
+}
+
+#[test]
+fn mesh_dae() {
+    damage("mesh_dae", 250);
+}
+
+#[test]
+fn mesh_gltf() {
+    damage("mesh_gltf", 250);
+}
+
 /// Inputs that were worth keeping: those that once failed, and those by which the fuzzer reached new code.
 #[test]
 fn corpus() {

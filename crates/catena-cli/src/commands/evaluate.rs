@@ -5,12 +5,12 @@ use crate::commands::closed_derivatives::row_names;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
 use crate::model_argument::ModelArgument;
-use crate::number::{list, six};
+use crate::number::{list, rough, six};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation, find_frame};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
 use crate::table::{self, Table};
-use crate::{json, limits};
+use crate::{json, limits, referee};
 use catena::algorithm::constrained::{ClosedChain, Freedoms};
 use catena::algorithm::elements::Action;
 use catena::algorithm::energy::MechanicalState;
@@ -64,6 +64,8 @@ struct Evaluated {
     gravity: Vec<f64>,
     inverse: Vec<f64>,
     forward: Vec<f64>,
+    /// Error of these accelerations by double-double arithmetic; of a closed chain it is not known.
+    forward_error: Option<f64>,
     mechanical: MechanicalState<f64>,
     /// What the force elements do.
     forces: Vec<Action<f64>>,
@@ -120,13 +122,23 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .into_iter()
         .map(|situation| match &mut chain {
             Some(chain) => evaluate_closed(chain, &mut dynamics, &frames, situation),
-            None => evaluate(&mut dynamics, &frames, situation),
+            None => {
+                let mut one = evaluate(&mut dynamics, &frames, situation)?;
+                one.forward_error = Some(forward_error(&mut dynamics, &one)?);
+                Ok(one)
+            }
         })
         .collect::<Result<Vec<Evaluated>>>()?;
-    Ok(Outcome::text(match as_json {
+    let mut outcome = Outcome::text(match as_json {
         true => json::text(&evaluated.iter().map(|one| to_json(&model, one)).collect()),
         false => to_text(&model, &evaluated),
-    }))
+    });
+    for (index, one) in evaluated.iter().enumerate() {
+        let wrong = "the accelerations have lost digits, by double-double arithmetic";
+        let error = one.forward_error.unwrap_or(0.0);
+        outcome.require(index, wrong, error, referee::ALLOWED);
+    }
+    Ok(outcome)
 }
 
 /// The frames to show, and whether with their Jacobians.
@@ -203,9 +215,16 @@ fn evaluate(
             .to_vec(),
         mechanical: dynamics.mechanical_state(state)?,
         forces: dynamics.force_actions(state)?,
+        forward_error: None,
         closed: None,
         situation,
     })
+}
+
+fn forward_error(dynamics: &mut Dynamics, one: &Evaluated) -> Result<f64> {
+    let external = one.situation.external(dynamics)?;
+    let Situation { state, effort, .. } = &one.situation;
+    referee::acceleration_error(dynamics, state, effort, &external)
 }
 
 /// The tree at a closed state with accelerations that keep it closed, and what the constraints add.
@@ -257,6 +276,7 @@ fn to_json(model: &Model, one: &Evaluated) -> Value {
     put("tau", json::numbers(&one.situation.effort));
     put("inverse_tau", json::numbers(&one.inverse));
     put("forward_a", json::numbers(&one.forward));
+    put("forward_a_error", json!(one.forward_error));
     put("gravity", json::numbers(&one.gravity));
     put("coriolis_v", json::numbers(&one.coriolis_v));
     put("inertia", json::matrix(&one.inertia));
@@ -381,6 +401,13 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
             list(&mechanical.centre.to_array()),
             list(&mechanical.centre_velocity.to_array())
         );
+        if let Some(error) = one.forward_error {
+            text += &format!(
+                "  check: double-double arithmetic differs by {} from the accelerations, allowed {}\n",
+                rough(error),
+                rough(referee::ALLOWED)
+            );
+        }
     }
     text + "\n  Jacobians, J̇ v and exact numbers: --json\n"
 }

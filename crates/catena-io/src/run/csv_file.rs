@@ -95,6 +95,7 @@ impl Writer {
 
 impl Sink for Writer {
     fn block(&mut self, rows: &[f64], checkpoint: &[u64], progress: Progress) -> io::Result<()> {
+        self.file.require_name(false)?;
         let mut text = String::with_capacity(20 * rows.len());
         let mut starts = Vec::with_capacity(rows.len() / self.width);
         for row in rows.chunks_exact(self.width) {
@@ -129,7 +130,8 @@ impl Sink for Writer {
         let mut text = format!("{FINISHED_LINE}{audit}\n");
         close(&mut text, self.check.clone());
         self.append(&[], text.as_bytes())?;
-        self.file.synchronize().inspect_err(|_| self.take_back())
+        self.file.synchronize().inspect_err(|_| self.take_back())?;
+        self.file.require_name(true)
     }
 }
 

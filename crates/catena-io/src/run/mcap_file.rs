@@ -294,6 +294,7 @@ impl Summary<'_> {
 
 impl Sink for Writer {
     fn block(&mut self, rows: &[f64], checkpoint: &[u64], progress: Progress) -> io::Result<()> {
+        self.file.require_name(false)?;
         let mut bytes = Vec::new();
         let chunk = (!rows.is_empty()).then(|| self.put_chunk(rows, &mut bytes));
         Record::new(op::METADATA)
@@ -337,7 +338,8 @@ impl Sink for Writer {
         let data_length = self.length + bytes.len() as u64;
         put_end(&mut bytes, data_length, &summary.bytes());
         self.append(&bytes)?;
-        self.file.synchronize().inspect_err(|_| self.take_back())
+        self.file.synchronize().inspect_err(|_| self.take_back())?;
+        self.file.require_name(true)
     }
 }
 

@@ -44,7 +44,7 @@ use catena::error::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
-use storage::file_error;
+use storage::{Lost, Outcome, file_error};
 
 /// A column of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,6 +344,10 @@ impl RunWriter {
     }
 
     fn write_error(&self, error: &io::Error) -> Error {
+        let source = error.get_ref();
+        if let Some(lost) = source.and_then(|source| source.downcast_ref::<Lost>()) {
+            return self.lost_error(lost);
+        }
         let advice = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room",
             io::ErrorKind::FileTooLarge => "raise the file size limit",
@@ -359,6 +363,31 @@ impl RunWriter {
             format!("the run cannot be written: {error}"),
         )
         .hint(format!("{}; {advice}, then {next}", self.kept()))
+    }
+
+    fn lost_error(&self, lost: &Lost) -> Error {
+        let Progress { rows, time, .. } = self.progress;
+        let rows = match time {
+            Some(time) => format!("its {rows} rows, up to time {time:?} s,"),
+            None => "its header".to_string(),
+        };
+        let hint = match &lost.outcome {
+            Outcome::Rescued { path, is_finished } => {
+                let next = if *is_finished {
+                    "the run is complete there"
+                } else {
+                    "resume the run there"
+                };
+                format!("{rows} were written again, to {}; {next}", path.display())
+            }
+            Outcome::Away => format!(
+                "{rows} were in it; if it was moved, put it back, then resume the run; if it was removed, start the run again"
+            ),
+            Outcome::Gone(error) => {
+                format!("{rows} are lost: they cannot be written again ({error})")
+            }
+        };
+        file_error(ErrorKind::File, &self.path, lost.to_string()).hint(hint)
     }
 
     fn kept(&self) -> String {

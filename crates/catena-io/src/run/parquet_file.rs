@@ -9,8 +9,8 @@
 use super::header::{self, words_from_text, words_to_text};
 use super::parquet_table::{Seal, Table, TableWriter, io_error};
 use super::storage::{
-    self, create_error, damaged, exists_error, file_error, finished_error, is_taken, nothing_begun,
-    read_error, with_suffix,
+    self, Lost, Outcome, create_error, damaged, exists_error, file_error, finished_error, is_taken,
+    nothing_begun, read_error, with_suffix,
 };
 use super::{Contents, Header, Progress, Resumed, Sink};
 use catena::error::{Error, ErrorKind, Result};
@@ -45,7 +45,7 @@ pub(super) struct Writer {
     /// Whether an older run is at the name: it stays there until the first block.
     is_waiting: bool,
     /// Held until the writer is dropped.
-    _lock: File,
+    lock: File,
 }
 
 impl Drop for Writer {
@@ -82,7 +82,7 @@ impl Writer {
             blocks: 0,
             columns: vec![Vec::new(); header.columns.len()],
             is_waiting,
-            _lock: lock,
+            lock,
             parts,
         };
         if !is_waiting {
@@ -93,6 +93,23 @@ impl Writer {
                 .map_err(failed)?;
         }
         Ok(writer)
+    }
+
+    /// An error if the folder of parts is gone, or the part being filled, or, when `all` are to be looked at, any part.
+    fn require_parts(&self, all: bool) -> io::Result<()> {
+        let lost = |what: String| {
+            let outcome = Outcome::Away;
+            Err(Lost { what, outcome }.into())
+        };
+        if !storage::bears(&self.lock, &self.parts.join(LOCK)) {
+            return lost(format!("the folder {}", self.parts.display()));
+        }
+        let first = if all { 1 } else { self.number };
+        let mut parts = (first..=self.number).map(|number| part_path(&self.parts, number));
+        match parts.find(|part| !part.is_file()) {
+            Some(part) if !self.is_waiting => lost(format!("the file {}", part.display())),
+            _ => Ok(()),
+        }
     }
 
     /// Starts a table with the columns and texts of the run.
@@ -136,7 +153,7 @@ impl Writer {
     /// leaves is the beginning of the older run.
     fn remove_older(&self, number: u64) -> io::Result<()> {
         if self.is_waiting {
-            let others = part_numbers(&self.path, &self.parts).map_err(io::Error::other)?;
+            let others = part_numbers(&self.path, &self.parts).map_err(in_one_line)?;
             for other in others.into_iter().rev().filter(|other| *other > number) {
                 fs::remove_file(part_path(&self.parts, other))?;
             }
@@ -164,7 +181,7 @@ impl Writer {
         let mut last = Part::default();
         for number in 1..=self.number {
             let path = part_path(&self.parts, number);
-            let (part, _) = open_table(&self.path, &path).map_err(io::Error::other)?;
+            let (part, _) = open_table(&self.path, &path).map_err(in_one_line)?;
             last = Part::of(&part).ok_or_else(|| io::Error::other("a part was changed"))?;
             part.read_into(&mut group).map_err(io_error)?;
             while group[0].len() > rows_of_group {
@@ -188,6 +205,7 @@ impl Writer {
 impl Sink for Writer {
     fn block(&mut self, rows: &[f64], checkpoint: &[u64], progress: Progress) -> io::Result<()> {
         let full = self.blocks >= BLOCKS_OF_PART || self.columns[0].len() >= ROWS_OF_PART;
+        self.require_parts(full)?;
         // A full part is on disk and will not be written again.
         let (number, blocks, mut columns) = match full {
             true => (self.number + 1, 0, vec![Vec::new(); self.columns.len()]),
@@ -201,7 +219,8 @@ impl Sink for Writer {
         }
         let result = self
             .write_part(&columns, number, checkpoint, progress)
-            .and_then(|()| self.take_name());
+            .and_then(|()| self.take_name())
+            .or_else(|error| self.require_parts(true).and(Err(error)));
         if result.is_ok() {
             (self.number, self.blocks, self.columns) = (number, blocks + 1, columns);
         } else if !full {
@@ -216,6 +235,7 @@ impl Sink for Writer {
             self.write_part(&self.columns, 1, &[], Progress::default())?;
             self.take_name()?;
         }
+        self.require_parts(true)?;
         let merged = self.parts.join(MERGED);
         self.merge(&merged, audit)
             .and_then(|()| storage::rename_to_free(&merged, &self.path))
@@ -247,6 +267,11 @@ impl Part {
             rows: texts.get("catena.rows")?.parse().ok()?,
         })
     }
+}
+
+/// An error about a part, inside one about the run, which names the file and says what to do.
+fn in_one_line(error: Error) -> io::Error {
+    io::Error::other(error.message().to_string())
 }
 
 /// The folder of an unfinished run.
@@ -502,7 +527,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
         // How the blocks were spread over the parts does not matter.
         blocks: part.blocks % BLOCKS_OF_PART,
         is_waiting: false,
-        _lock: lock,
+        lock,
         columns,
     };
     let progress = Progress {

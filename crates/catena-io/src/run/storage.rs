@@ -129,7 +129,7 @@ pub(super) fn lock_at(
 
 /// Whether an open file is the one of this name.
 #[cfg(unix)]
-fn bears(file: &File, name: &Path) -> bool {
+pub(super) fn bears(file: &File, name: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let named = fs::metadata(name).map(identity);
@@ -138,7 +138,7 @@ fn bears(file: &File, name: &Path) -> bool {
 
 /// Whether an open file is the one of this name: elsewhere open files are neither replaced nor removed.
 #[cfg(not(unix))]
-fn bears(_: &File, name: &Path) -> bool {
+pub(super) fn bears(_: &File, name: &Path) -> bool {
     name.exists()
 }
 
@@ -276,6 +276,104 @@ impl RunFile {
         self.file.sync_all()?;
         synchronize_names(&self.path);
         Ok(())
+    }
+
+    /// An error if the open file no longer has its name: somebody has removed, moved or replaced it. What it contains is written
+    /// again first, so that the run is not lost.
+    pub(super) fn require_name(&mut self, is_finished: bool) -> io::Result<()> {
+        if self.is_waiting() || bears(&self.file, &self.path) {
+            return Ok(());
+        }
+        let outcome = match self.rescue() {
+            Ok(path) => Outcome::Rescued { path, is_finished },
+            Err(error) => Outcome::Gone(error),
+        };
+        let what = "the file".to_string();
+        Err(Lost { what, outcome }.into())
+    }
+
+    /// Copies the open file to its name, or, where that is taken, to another name in the same folder, or, where the folder is gone,
+    /// to the folder of temporary files. The copy is then the file of the run.
+    fn rescue(&mut self) -> io::Result<PathBuf> {
+        let (fresh, mut copy) = match fresh_file(&self.path) {
+            Err(_) => {
+                let name = self.path.file_name().unwrap_or_default();
+                fresh_file(&std::env::temp_dir().join(name))?
+            }
+            made => made?,
+        };
+        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        let _ = copy.try_lock();
+        let copied = self
+            .file
+            .rewind()
+            .and_then(|()| io::copy(&mut self.file, &mut copy))
+            .and_then(|_| copy.sync_all())
+            .and_then(|()| self.take_free_name(&fresh))
+            .inspect_err(|_| {
+                let _ = fs::remove_file(&fresh);
+            })?;
+        (self.file, self.path) = (copy, copied.clone());
+        Ok(copied)
+    }
+
+    /// Gives a file the name of the run, or the first free one of `run.rescued.csv`, `run.rescued-2.csv`, … in its folder.
+    fn take_free_name(&self, fresh: &Path) -> io::Result<PathBuf> {
+        let part = |text: Option<&std::ffi::OsStr>| text.unwrap_or_default().to_os_string();
+        for attempt in 0.. {
+            let mut name = part(self.path.file_stem());
+            match attempt {
+                0 => {}
+                1 => name.push(".rescued"),
+                _ => name.push(format!(".rescued-{attempt}")),
+            }
+            name.push(".");
+            name.push(part(self.path.extension()));
+            let name = fresh.with_file_name(name);
+            match rename_to_free(fresh, &name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return result.map(|()| name),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+/// The error for files that were removed, moved or replaced while the run was being written.
+#[derive(Debug)]
+pub(super) struct Lost {
+    /// What is no longer there.
+    pub(super) what: String,
+    /// What became of the rows that were in it, and what to do.
+    pub(super) outcome: Outcome,
+}
+
+/// What became of rows whose file is gone.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// They were written again, to this file; to its end, if the run was finished.
+    Rescued { path: PathBuf, is_finished: bool },
+    /// They are gone if the files were removed, and not if they were moved.
+    Away,
+    /// They could not be written again.
+    Gone(io::Error),
+}
+
+impl std::fmt::Display for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = &self.what;
+        write!(
+            f,
+            "{what} was removed, moved or replaced while the run was being written"
+        )
+    }
+}
+
+impl std::error::Error for Lost {}
+
+impl From<Lost> for io::Error {
+    fn from(lost: Lost) -> Self {
+        io::Error::other(lost)
     }
 }
 

@@ -82,7 +82,7 @@ fn most_freedoms(kernel: Kernel) -> usize {
 }
 
 /// Length of code, in bytes, beyond which the general algorithm is faster: straight-line code is executed once, fetched from the
-/// outer caches; the loops of the general algorithms stay in the first-level cache, with a column in every lane. Measured: docs/speed.md.
+/// outer caches; the loops of the general algorithms stay in the first-level cache, with a column in every lane. Measured: docs/theory/speed.md.
 fn largest(kernel: Kernel, lanes: bool) -> usize {
     match (kernel, lanes) {
         (Kernel::Inverse | Kernel::Forward | Kernel::Closed, _) => 4 << 20,

@@ -150,6 +150,8 @@ pub struct Recorder {
     dynamics: Dynamics,
     /// What the screen shows of them.
     pub shown: Shown,
+    /// The first and the last of them.
+    pub ends: Option<[Sample; 2]>,
 }
 
 impl Recorder {
@@ -163,6 +165,7 @@ impl Recorder {
             layout,
             dynamics: Dynamics::new(&model.clone().open_tree()),
             shown: Shown::new(duration),
+            ends: None,
         }
     }
 
@@ -245,6 +248,13 @@ impl Recorder {
                     .append_row(&mut self.dynamics, sample, &mut rows)?;
             }
             writer.block(&rows, &simulation.checkpoint())?;
+        }
+        if let [first, .., last] | [first @ last] = &self.pending[..] {
+            let first = match self.ends.take() {
+                Some([first, _]) => first,
+                None => first.clone(),
+            };
+            self.ends = Some([first, last.clone()]);
         }
         for sample in self.pending.drain(..) {
             self.shown.note(Seen {

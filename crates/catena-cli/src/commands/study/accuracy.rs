@@ -479,7 +479,9 @@ fn page(families: &[Family], loops: &[CloseRods]) -> String {
          The efforts returned are no measure of that. For needles they are wrong although the accelerations are right to the last bit: rounding these to \
          double precision changes the efforts. For a heavy hand they are right although the accelerations have lost digits. So `catena forward` also \
          compares with the second method, and where the two differ by more than 1e-9 double-double arithmetic decides: the errors of both are printed, and the exit code is 1 \
-         if the accelerations have lost more than that.\n\n\
+         if the accelerations have lost more than that. Above 1000 freedoms it takes the place of the second method, which costs O(n³); `catena evaluate` shows the error by \
+         double-double arithmetic of every state of a tree, and `catena simulate` compares at the beginning and at the end of a run: the exit code is 1 there, too. Of closed \
+         chains only `catena forward` and `catena compare` tell how far methods differ.\n\n\
          ![Errors of forward dynamics](accuracy.svg)\n\n{}\n\
          ## Close rods\n\n\
          A plate in a plane that two parallel rods of 1 m hold, at this distance from each other: their rows differ by no more. Rows whose singular values are below \
