@@ -30,6 +30,9 @@ use std::ffi::OsString;
 /// The experiment of a study file, for whoever else computes its samples.
 pub use commands::sweep::{Engine, Function, Shipment, Simulations};
 
+/// The optimum of a study file, for whoever else asks for it.
+pub use commands::optimize::search;
+
 /// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
 pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stored};
 
