@@ -50,7 +50,7 @@ from ._model import (
 )
 from ._reach import Followed, Reached
 from ._run import Audit, Finding, Run
-from ._study import Results, Sample, Study, sweep
+from ._study import Optimum, Results, Sample, Study, optimize, sweep
 from ._view import Viewer
 from .errors import (
     Error,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html as _html
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -15,7 +15,8 @@ class Ensemble:
 
     `q` (N, nq) and `v` (N, nv) are the states at the end; `trajectory_q` (N, T, nq), `trajectory_v` (N, T, nv) those at the times `t` (T,).
     `work` and `dissipated` (N,) are in J, `energy_error` (N,) is what is left of the balance of energy, in J. `steps`, `rejected` and
-    `evaluations` (N,) say what it took. `failures` maps the numbers of members that failed to the reasons; their numbers are NaN.
+    `evaluations` (N,) say what it took. `events` has a list of (name, time) for each member. `failures` maps the numbers of members that failed to
+    the reasons; their numbers are NaN.
     `one_by_one` says why the members did not run in lanes; None if they did.
     """
 
@@ -29,6 +30,7 @@ class Ensemble:
         self.dissipated: np.ndarray = record["works"][:, -1, 1]
         self.energy_error: np.ndarray = record["energy_errors"]
         self.steps, self.rejected, self.evaluations = record["costs"].T.astype(int)
+        self.events: List[List[Tuple[str, float]]] = record["events"]
         self.failures: Dict[int, str] = record["failures"]
         self.one_by_one: Optional[str] = record["one_by_one"]
 

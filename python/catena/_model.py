@@ -584,13 +584,7 @@ class Model(_catena.Model):
         >>> run.q.shape, run.audit.kept
         ((101, 3), True)
         """
-        if rate is not None:
-            if not (np.isfinite(rate) and rate > 0):
-                raise InputError(f"rate must be a positive number of Hz, not {rate}")
-            if control is None:
-                raise InputError("rate: there is no control")
-            if method is None:
-                method, step = "rk4", 1 / rate if step is None else step
+        method, step = _stepping(method, step, rate, control is not None)
         if interval is None:
             interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
         else:
@@ -621,23 +615,11 @@ class Model(_catena.Model):
             raise InputError("unlimited=False: there is no control whose efforts actuators could limit")
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
-        if isinstance(limits, (bool, np.bool_)):
-            limits = "report" if limits else "ignore"
-        if limits not in ("ignore", "report", "stop", "soft"):
-            raise InputError(f"limits cannot be {limits!r}", hint='it is "ignore", "report", "stop" or "soft"')
+        limits = _limits(limits)
         if isinstance(stop, str):
             stop = [stop]
-        if isinstance(control, Control):
-            control = control.description
-        elif control is not None and not callable(control):
-            control = {"kind": "constant", "tau": np.asarray(control, dtype=float).tolist()}
-        checked: Dict[str, Any] = {}
-        for name, event in (events or {}).items():
-            if not callable(event) and not (isinstance(event, tuple) and event and event[0] in ("plane", "reaches")):
-                raise InputError(
-                    f"event `{name}` is no event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)"
-                )
-            checked[name] = event
+        control = _described(control)
+        checked = _events(events)
         unknown = [name for name in stop if name not in checked and limits == "ignore"]
         if unknown:
             raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
@@ -679,12 +661,12 @@ class Model(_catena.Model):
 
     def ensemble(
         self,
-        q: Any,
+        q: Any = None,
         v: Any = None,
         duration: float = 1.0,
         *,
         interval: Optional[float] = None,
-        method: str = "dop853",
+        method: Optional[str] = None,
         rtol: float = 1e-8,
         atol: Optional[float] = None,
         step: Optional[float] = None,
@@ -694,6 +676,13 @@ class Model(_catena.Model):
         damping: Any = None,
         models: Optional[Sequence["Model"]] = None,
         compile: bool = True,
+        seeds: Optional[Sequence[int]] = None,
+        control: Any = None,
+        rate: Optional[float] = None,
+        wrenches: Optional[Mapping[str, Any]] = None,
+        events: Optional[Mapping[str, Any]] = None,
+        limits: Union[bool, str] = False,
+        restitution: Union[None, float, Mapping[str, float]] = None,
     ) -> Ensemble:
         """Moves many copies of the model in time at once, each from its own state: in the lanes of registers, on all cores.
 
@@ -702,9 +691,13 @@ class Model(_catena.Model):
         Efforts are tau + stiffness (target - q) - damping v at joints with scalar coordinates, tau at others; each (nv,) or (N, nv), zero
         unless given.
         models: a model for each member, with the bodies and joints of this one and other numbers (`replace`).
+        seeds: in the place of q and v, a seed for each member, which starts from `random(seed)`.
+        control, rate, wrenches, events, limits, restitution: as in `simulate`, in the place of tau, target, stiffness and damping; a list of
+        controls has one for each member. A function of Python is asked by all members.
 
-        The bits of a member depend on nothing but its own numbers. Members that need dry friction, loops, couplings, force elements or
-        implicit methods run one by one, as `simulate` does it; the result says why. A member that fails is in `failures`.
+        The bits of a member depend on nothing but its own numbers. Members that need dry friction, stops, events, controls that are no linear
+        feedback, loops, couplings, force elements or implicit methods run one by one on all cores, as `simulate` does it; the result says why.
+        A member that fails is in `failures`; what a function raises is raised here.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -712,9 +705,20 @@ class Model(_catena.Model):
         >>> falls.q.shape, falls.one_by_one, bool(abs(falls.energy_error).max() < 1e-5)
         ((100, 6), None, True)
         """
+        if seeds is not None:
+            if q is not None or v is not None:
+                raise InputError("seeds: q and v are given, too", hint="members start from random(seed), or from q and v")
+            starts = [self.random(_count("seed", seed)) for seed in seeds]
+            q = np.array([start[0] for start in starts]).reshape(len(starts), self.nq)
+            v = np.array([start[1] for start in starts]).reshape(len(starts), self.nv)
+        elif q is None:
+            raise InputError("ensemble needs q or seeds")
+        controls = _controls(control)
+        method, step = _stepping(method, step, rate, bool(controls))
         record = self._ensemble(
             q, v, float(duration), float(duration if interval is None else interval), method, float(rtol), atol, step,
             tau, target, stiffness, damping, None if models is None else list(models), compile,
+            controls, rate, wrenches, _events(events), _limits(limits), restitution,
         )
         return Ensemble(record)
 
@@ -1287,6 +1291,52 @@ def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError(f"{name} must be a whole number, not {value!r}")
     return int(value)
+
+
+def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float], driven: bool) -> Tuple[str, Optional[float]]:
+    """Method and step of a run; with a rate one step of rk4 in each interval of control, unless told otherwise."""
+    if rate is not None:
+        if not (np.isfinite(rate) and rate > 0):
+            raise InputError(f"rate must be a positive number of Hz, not {rate}")
+        if not driven:
+            raise InputError("rate: there is no control")
+        if method is None:
+            return "rk4", 1 / rate if step is None else step
+    return method or "dop853", step
+
+
+def _limits(limits: Union[bool, str]) -> str:
+    """What joint limits do."""
+    if isinstance(limits, (bool, np.bool_)):
+        limits = "report" if limits else "ignore"
+    if limits not in ("ignore", "report", "stop", "soft"):
+        raise InputError(f"limits cannot be {limits!r}", hint='it is "ignore", "report", "stop" or "soft"')
+    return limits
+
+
+def _described(control: Any) -> Any:
+    """A control as the library takes it: a function or a description."""
+    if isinstance(control, Control):
+        return control.description
+    if control is None or callable(control):
+        return control
+    return {"kind": "constant", "tau": np.asarray(control, dtype=float).tolist()}
+
+
+def _controls(control: Any) -> List[Any]:
+    """Controls of members: none, one for all, or a list with one for each."""
+    if control is None:
+        return []
+    is_list = isinstance(control, (list, tuple)) and not all(isinstance(own, (int, float, np.number)) for own in control)
+    return [_described(own) for own in (control if is_list else [control])]
+
+
+def _events(events: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Events that are some."""
+    for name, event in (events or {}).items():
+        if not callable(event) and not (isinstance(event, tuple) and event and event[0] in ("plane", "reaches")):
+            raise InputError(f"event `{name}` is no event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)")
+    return dict(events or {})
 
 
 def _bar(duration: float) -> Tuple[Any, Any]:

@@ -24,6 +24,17 @@ class Results(NamedTuple):
     failures: List[Optional[str]]
 
 
+class Optimum(NamedTuple):
+    """The best point of a search: values of the parameters, measures, whether the constraints are satisfied; `history` has every point that was tried,
+    in the order of `catena optimize --json`."""
+
+    values: Dict[str, float]
+    measures: Dict[str, float]
+    satisfies: bool
+    end: str
+    history: List[Dict[str, Any]]
+
+
 class Sample(NamedTuple):
     """A sample of a study, as measures in Python get it: the values of the parameters, and the columns of its run, by name; `columns["time"]` are the instants."""
 
@@ -106,8 +117,7 @@ class Study:
 
     def values(self, samples: Optional[Iterable[int]] = None) -> Dict[str, Array]:
         """The values of the parameters in samples, by name: all of them unless indices are given."""
-        rows = np.array(self._data.values(self._indices(samples))).reshape(-1, len(self.parameters))
-        return {name: rows[:, k] for k, name in enumerate(self.parameters)}
+        return self._named(self._data.values(self._indices(samples)))
 
     def run(self, samples: Optional[Iterable[int]] = None, threads: int = 0) -> Results:
         """Computes samples: all of them unless indices are given. 0 threads are as many as there are processors."""
@@ -156,13 +166,20 @@ class Study:
             raise InputError("samples are counted from 0", hint=f"the study has samples 0 to {len(self) - 1}")
         return indices
 
+    def _named(self, rows: List[List[float]]) -> Dict[str, Array]:
+        """Values by the names of the parameters; texts where these are texts."""
+        values = np.array(rows).reshape(-1, len(self.parameters))
+        columns = {}
+        for k, (name, words) in enumerate(zip(self.parameters, self._data.words)):
+            columns[name] = np.array(words)[values[:, k].astype(int)] if words else values[:, k]
+        return columns
+
     def _results(self, rows: List[Any]) -> Results:
-        values = np.array([row[1] for row in rows]).reshape(-1, len(self.parameters))
         missing = [np.nan] * len(self.measures)
         measures = np.array([missing if row[2] is None else row[2] for row in rows]).reshape(-1, len(self.measures))
         return Results(
             np.array([row[0] for row in rows], dtype=int),
-            {name: values[:, k] for k, name in enumerate(self.parameters)},
+            self._named([row[1] for row in rows]),
             {name: measures[:, k] for k, name in enumerate(self.measures)},
             [row[3] for row in rows],
         )
@@ -188,3 +205,13 @@ def sweep(
     return Study(study).sweep(
         output, resume=resume, overwrite=overwrite, threads=threads, engine=engine, address=address
     )
+
+
+def optimize(study: Union[str, "os.PathLike[str]"]) -> Optimum:
+    """Searches the values of parameters for which a measure of a study file with [optimize] is best, as `catena optimize` does.
+
+    Where no point satisfies the constraints, `satisfies` is False and the nearest point is given.
+    """
+    found = _catena.optimize(os.fspath(study))
+    best = found["history"][found["best"]]
+    return Optimum(best["parameters"], best.get("measures", {}), bool(best.get("satisfies", False)), found["end"], found["history"])

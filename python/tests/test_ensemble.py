@@ -99,3 +99,41 @@ def test_what_is_wrong_is_refused(arm):
         arm.ensemble(q, v, models=[arm] * 3)
     with pytest.raises(catena.InputError, match="other bodies or joints"):
         arm.ensemble(q, v, models=[arm, arm, arm, catena.model("chain-6")])
+
+
+def test_members_have_controls_stops_and_events_of_single_runs(arm):
+    limited = catena.Model("slider", gravity=[0, 0, -9.81]).add_link("cart", mass=1.0, inertia=[0.1, 0.1, 0.1])
+    limited.add_joint("rail", "prismatic", child="cart", axis=[0, 0, 1], limits=(-0.5, 0.5))
+    middle = {"middle": catena.reaches("rail", 0.0)}
+    controls = [catena.pd([0.2 * k], stiffness=20.0, damping=1.0) for k in range(4)]
+    how = dict(duration=0.5, interval=0.1, rate=100.0, limits="stop", events=middle)
+    run = limited.ensemble(seeds=range(4), control=controls, **how)
+    assert run.one_by_one is not None and not run.failures
+    for k in range(4):
+        single = limited.simulate(*limited.random(k), control=controls[k], compile=False, **how)
+        assert (run.trajectory_q[k] == single.q).all() and (run.trajectory_v[k] == single.v).all()
+        assert run.events[k] == single.events
+    assert any(name == "middle" for events in run.events for name, _ in events)
+
+
+def test_constant_controls_run_in_lanes(arm):
+    q, v = starts(arm, 3)
+    step = dict(method="rk4", step=1e-3, duration=0.1)
+    assert arm.ensemble(q, v, control=np.full(6, 0.01), **step).one_by_one is None
+    held = arm.ensemble(q, v, control=lambda t, q, v: -v, **step)
+    single = arm.simulate(q[2], v[2], interval=0.1, control=lambda t, q, v: -v, compile=False, **step)
+    assert held.one_by_one is not None and (held.q[2] == single.q[-1]).all()
+
+
+def test_what_drives_members_is_checked(arm):
+    q, v = starts(arm, 3)
+    with pytest.raises(catena.InputError, match="3 members and 2 controls"):
+        arm.ensemble(q, v, control=[np.zeros(6), np.zeros(6)])
+    with pytest.raises(catena.InputError, match="feedback and inputs"):
+        arm.ensemble(q, v, control=np.zeros(6), tau=np.zeros(6))
+    with pytest.raises(catena.InputError, match="q and v are given, too"):
+        arm.ensemble(q, seeds=[1, 2, 3])
+    with pytest.raises(catena.InputError, match="q or seeds"):
+        arm.ensemble()
+    with pytest.raises(ZeroDivisionError):
+        arm.ensemble(q, v, control=lambda t, q, v: 1 / 0)

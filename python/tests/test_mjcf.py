@@ -7,7 +7,7 @@ import catena
 
 mujoco = pytest.importorskip("mujoco")
 
-FILES = ["shapes", "joints", "compiler", "classes", "meshes", "springdamper"]
+FILES = ["shapes", "joints", "compiler", "classes", "meshes", "springdamper", "copies"]
 ALLOWED = 1e-9
 
 

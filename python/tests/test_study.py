@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
 import catena
@@ -114,3 +115,51 @@ def test_mistakes(study, tmp_path):
     with pytest.raises(catena.ModelError, match="there is no link `link4`") as caught:
         catena.Study(path)
     assert caught.value.line == 10 and "link1" in caught.value.hint
+
+
+THROW = """format = "catena-study/1"
+model = "lift.toml"
+[[parameter]]
+name = "speed"
+path = "v.lift"
+uniform = [0, 10]
+[run]
+duration = 1
+interval = 0.01
+[[measure]]
+name = "miss"
+value = "last(q.lift) * last(q.lift)"
+[[measure]]
+name = "top"
+value = "max(q.lift)"
+[optimize]
+minimise = "miss"
+tolerance = 1e-7
+[[constraint]]
+measure = "top"
+high = 1
+"""
+
+
+def test_the_optimum_is_found(tmp_path):
+    lift = catena.Model("lift").add_link("cabin", mass=2.0).add_joint("lift", "prismatic", child="cabin", axis=[0, 0, 1])
+    lift.save(tmp_path / "lift.toml")
+    (tmp_path / "throw.toml").write_text(THROW)
+    found = catena.optimize(tmp_path / "throw.toml")
+    # thrown as high as the ceiling permits: v² = 2 g h
+    assert found.satisfies and abs(found.values["speed"] - np.sqrt(2 * 9.81)) < 1e-4
+    assert found.history[0]["parameters"]["speed"] == 5.0
+    (tmp_path / "plain.toml").write_text(THROW.split("[optimize]")[0])
+    with pytest.raises(catena.errors.Error):
+        catena.optimize(tmp_path / "plain.toml")
+
+
+def test_texts_are_values(tmp_path):
+    study = THROW.split("[optimize]")[0].replace("uniform = [0, 10]", "values = [1, 2]").replace(
+        "[run]", '[[parameter]]\nname = "scheme"\nvalues = ["rk4", "dopri5"]\n[design]\nkind = "grid"\n[run]\nmethod = "{scheme}"'
+    )
+    catena.Model("lift").add_link("cabin", mass=2.0).add_joint("lift", "prismatic", child="cabin", axis=[0, 0, 1]).save(tmp_path / "lift.toml")
+    (tmp_path / "texts.toml").write_text(study)
+    results = catena.Study(tmp_path / "texts.toml").run()
+    assert results.values["scheme"].tolist() == ["rk4", "dopri5", "rk4", "dopri5"]
+    assert results.values["speed"].tolist() == [1.0, 1.0, 2.0, 2.0]

@@ -33,6 +33,9 @@ pub use commands::sweep::{Engine, Function, Shipment, Simulations};
 /// Motions of the base, as `simulate --base` takes them.
 pub use commands::simulate::base_motion;
 
+/// The optimum of a study file, for whoever else asks for it.
+pub use commands::optimize::search;
+
 /// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
 pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stored};
 

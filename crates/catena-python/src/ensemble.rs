@@ -4,16 +4,18 @@ use crate::array::{Numbers, results, states, writable};
 use crate::call::Call;
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
-use crate::simulate::integrator;
+use crate::simulate::{
+    Raised, asked_controller, event_functions, integrator, pushes, stops, taken,
+};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Family;
 use catena::native::FamilyCode;
-use catena::simulate::{Ensemble, EnsembleRun, Members, SimulationOptions};
-use catena::{Cpu, Feedback, Model};
+use catena::simulate::{Ensemble, EnsembleRun, EventFunction, Inputs, Members, SimulationOptions};
+use catena::{Cpu, Feedback, Model, State};
 use catena_symbolic::generate::CodeOptions;
 use catena_symbolic::native;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,18 +65,21 @@ struct All<'a> {
     q: &'a [f64],
     v: &'a [f64],
     feedback: [&'a [f64]; 4],
+    inputs: &'a [Inputs],
+    events: &'a [EventFunction],
     models: &'a [Model],
 }
 
 impl All<'_> {
-    fn run(&self, ensemble: &Ensemble, part: Range<usize>) -> Result<EnsembleRun> {
-        let (nq, nv) = (ensemble.model().nq(), ensemble.model().nv());
+    /// Some of the members.
+    fn part(&self, model: &Model, part: Range<usize>) -> Members<'_> {
+        let (nq, nv) = (model.nq(), model.nv());
         let of = |part: &Range<usize>, size: usize| part.start * size..part.end * size;
         let [efforts, targets, stiffness, damping] = self.feedback.map(|x| match x.is_empty() {
             true => x,
             false => &x[of(&part, nv)],
         });
-        ensemble.run(&Members {
+        Members {
             q: &self.q[of(&part, nq)],
             v: &self.v[of(&part, nv)],
             feedback: Feedback {
@@ -83,10 +88,59 @@ impl All<'_> {
                 stiffness,
                 damping,
             },
+            inputs: match self.inputs.is_empty() {
+                true => &[],
+                false => &self.inputs[part.clone()],
+            },
+            events: self.events,
             models: match self.models.is_empty() {
                 true => &[],
                 false => &self.models[part],
             },
+        }
+    }
+}
+
+/// What drives members beside feedback, as `simulate` takes it.
+struct Driven<'a, 'py> {
+    /// One for all, or one for each.
+    controls: &'a [Bound<'py, PyAny>],
+    rate: Option<f64>,
+    wrenches: Option<&'a Bound<'py, PyAny>>,
+    limits: &'a str,
+    restitution: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Driven<'_, '_> {
+    fn is_idle(&self) -> bool {
+        self.controls.is_empty()
+            && self.rate.is_none()
+            && self.wrenches.is_none()
+            && matches!(self.limits, "ignore" | "report")
+            && self.restitution.is_none()
+    }
+
+    /// The inputs of a member, with its model and where it starts.
+    fn inputs(
+        &self,
+        py: Python<'_>,
+        (member, built): (usize, &Arc<Built>),
+        (q, v): (&[f64], &[f64]),
+        raised: &Raised,
+    ) -> PyResult<Inputs> {
+        let start = State::new(&built.model, q, v).map_err(|error| raise(py, &error))?;
+        let start = start.of_tree(&built.model);
+        let built = built.whole();
+        let control = match self.controls {
+            [all] => Some(all),
+            each => each.get(member),
+        };
+        Ok(Inputs {
+            controller: asked_controller(py, control, &built, &start, raised)?.0,
+            rate: self.rate,
+            wrenches: pushes(py, &built, self.wrenches)?,
+            stops: stops(py, &built, self.limits, self.restitution)?,
+            ..Inputs::default()
         })
     }
 }
@@ -94,7 +148,7 @@ impl All<'_> {
 #[pymethods]
 impl PyModel {
     /// Runs an ensemble; gives arrays by name, what failed by member, and why members ran one by one.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, tau, target, stiffness, damping, models, compile))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, tau, target, stiffness, damping, models, compile, controls, rate, wrenches, events, limits, restitution))]
     fn _ensemble<'py>(
         &self,
         py: Python<'py>,
@@ -112,6 +166,12 @@ impl PyModel {
         damping: Option<&Bound<'py, PyAny>>,
         models: Option<Vec<Bound<'py, PyModel>>>,
         compile: bool,
+        controls: Vec<Bound<'py, PyAny>>,
+        rate: Option<f64>,
+        wrenches: Option<&Bound<'py, PyAny>>,
+        events: Option<&Bound<'py, PyDict>>,
+        limits: &str,
+        restitution: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -150,10 +210,47 @@ impl PyModel {
                 let error = Error::new(ErrorKind::Input, "numbers must be finite");
                 return Err(call.explained(&error, row));
             }
+            let (q, v) = (q.all(count), v.all(count));
+            let raised = Raised::default();
+            let driven = Driven {
+                controls: &controls,
+                rate,
+                wrenches,
+                limits,
+                restitution,
+            };
+            if controls.len() > 1 && controls.len() != count {
+                let message = format!("there are {count} members and {} controls", controls.len());
+                return Err(refuse(
+                    py,
+                    &message,
+                    "give one control for all, or one for each",
+                ));
+            }
+            let mut inputs = Vec::new();
+            if !driven.is_idle() {
+                for member in 0..count {
+                    let model = own.as_ref().map_or(&built, |own| &own[member]);
+                    let start = (&q[member * nq..][..nq], &v[member * nv..][..nv]);
+                    inputs.push(driven.inputs(py, (member, model), start, &raised)?);
+                }
+            }
+            let reports = limits == "report";
+            let events = event_functions(py, &built.whole(), reports, events, &raised)?;
+            for (member, own) in own.iter().flatten().enumerate() {
+                let reported = event_functions(py, &own.whole(), reports, None, &raised)?;
+                if !events.starts_with(&reported) {
+                    let message = format!("limits: those of member {member} are others");
+                    return Err(refuse(
+                        py,
+                        &message,
+                        "report limits of models that share them",
+                    ));
+                }
+            }
             let own: Vec<Model> = (own.iter().flatten())
                 .map(|built| built.model.clone())
                 .collect();
-            let (q, v) = (q.all(count), v.all(count));
             let feedback: Vec<_> = feedback
                 .iter()
                 .map(|part| match part.slice().is_empty() {
@@ -165,6 +262,8 @@ impl PyModel {
                 q: &q,
                 v: &v,
                 feedback: [&feedback[0], &feedback[1], &feedback[2], &feedback[3]],
+                inputs: &inputs,
+                events: &events,
                 models: &own,
             };
             let made = py.detach(|| -> Result<Ensemble> {
@@ -173,7 +272,8 @@ impl PyModel {
                     duration,
                     interval,
                 };
-                let ensemble = Ensemble::new(&built.model, options)?.for_models(&own);
+                let ensemble = Ensemble::new(&built.model, options)?;
+                let ensemble = ensemble.for_members(&all.part(&built.model, 0..count))?;
                 let ensemble = ensemble.threads(THREADS.load(Ordering::Relaxed));
                 if !compile {
                     return Ok(ensemble);
@@ -190,7 +290,7 @@ impl PyModel {
                 }
             });
             let ensemble = made.map_err(|error| raise(py, &error))?;
-            gather(py, &ensemble, &all, count)
+            gather(py, &ensemble, &all, count, &raised)
         })
     }
 }
@@ -201,6 +301,7 @@ fn gather<'py>(
     ensemble: &Ensemble,
     all: &All<'_>,
     count: usize,
+    raised: &Raised,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (nq, nv) = (ensemble.model().nq(), ensemble.model().nv());
     let (mut first, mut size) = (0, FIRST);
@@ -211,9 +312,12 @@ fn gather<'py>(
         first = part.end;
         let begin = Instant::now();
         let run = py
-            .detach(|| all.run(ensemble, part))
+            .detach(|| ensemble.run(&all.part(ensemble.model(), part)))
             .map_err(|error| raise(py, &error))?;
         runs.push(run);
+        if let Some(error) = taken(raised) {
+            return Err(error);
+        }
         if begin.elapsed() < PATIENCE / 2 {
             size *= 2;
         }
@@ -228,6 +332,7 @@ fn gather<'py>(
     let errors = results(py, &[count], None, &[])?;
     let steps = results(py, &[count, 3], None, &[])?;
     let failures = PyDict::new(py);
+    let events = PyList::empty(py);
     let mut member = 0;
     for run in &runs {
         for failure in &run.failures {
@@ -241,6 +346,11 @@ fn gather<'py>(
                 writable(&v)[at * nv..(at + 1) * nv].copy_from_slice(run.v(k, time));
                 writable(&works)[at * 2..at * 2 + 2].copy_from_slice(&run.integrals(k, time));
             }
+            let happened = run.events[k].iter();
+            events.append(PyList::new(
+                py,
+                happened.map(|event| (&event.name, event.time)),
+            )?)?;
             writable(&errors)[member] = run.energy_errors[k];
             let cost = run.statistics[k];
             let cost = [cost.steps, cost.rejected, cost.evaluations].map(|n| n as f64);
@@ -256,6 +366,7 @@ fn gather<'py>(
     map.set_item("energy_errors", errors)?;
     map.set_item("costs", steps)?;
     map.set_item("failures", failures)?;
+    map.set_item("events", events)?;
     map.set_item("one_by_one", runs[0].one_by_one.clone())?;
     Ok(map)
 }

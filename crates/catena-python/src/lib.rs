@@ -68,6 +68,7 @@ fn _catena(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<study::StudyData>()?;
     module.add_class::<study::LedgerData>()?;
     module.add_function(wrap_pyfunction!(mechanism::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(study::optimize, module)?)?;
     module.add_function(wrap_pyfunction!(set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;

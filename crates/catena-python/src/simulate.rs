@@ -63,9 +63,10 @@ fn kept_code(model: &Model) -> Result<Compiled> {
 }
 
 /// What a function written in Python has raised, until somebody asks.
-type Raised = Arc<Mutex<Option<PyErr>>>;
+pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
-fn taken(raised: &Raised) -> Option<PyErr> {
+/// What was raised.
+pub fn taken(raised: &Raised) -> Option<PyErr> {
     raised.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
@@ -390,6 +391,30 @@ impl Choices {
     }
 }
 
+/// The controller that Python asks for, by a function or a description, and that description.
+pub fn asked_controller(
+    py: Python<'_>,
+    control: Option<&Bound<'_, PyAny>>,
+    built: &Built,
+    start: &State,
+    raised: &Raised,
+) -> PyResult<(Controller, Value)> {
+    match control.filter(|control| !control.is_none()) {
+        None => Ok((Controller::None, Value::Null)),
+        Some(control) if control.is_callable() => {
+            let looks = control.getattr_opt("takes_sensors")?.is_some();
+            let sensors = looks.then(|| built.model.sensors().to_vec());
+            let function = effort_function(control.clone().unbind(), sensors, raised);
+            Ok((Controller::Own(function), json!({"kind": "function"})))
+        }
+        Some(control) => {
+            let description = from_python("control", control)?;
+            let made = controller(&description, built, start).map_err(|error| raise(py, &error))?;
+            Ok((made, description))
+        }
+    }
+}
+
 /// How time is stepped.
 pub fn integrator(
     method: &str,
@@ -427,7 +452,7 @@ pub fn integrator(
 }
 
 /// The joint limits that hold, with restitutions: one for all, or by name.
-fn stops(
+pub fn stops(
     py: Python<'_>,
     built: &Built,
     limits: &str,
@@ -487,7 +512,7 @@ fn stops(
 }
 
 /// What is to be noticed: limits of joints, and what the caller asks for.
-fn event_functions(
+pub fn event_functions(
     py: Python<'_>,
     built: &Built,
     limits: bool,
@@ -650,28 +675,18 @@ impl PyModel {
                 Some(choices) => Choices(from_python("choices", choices)?),
             };
             let raised: Raised = Raised::default();
-            let mut inputs = Inputs::default();
-            let mut drive = Value::Null;
             let asks = control.is_some_and(|control| control.is_callable());
-            match control.filter(|control| !control.is_none()) {
-                None => {}
-                Some(control) if control.is_callable() => {
-                    drive = json!({"kind": "function"});
-                    let looks = control.getattr_opt("takes_sensors")?.is_some();
-                    let sensors = looks.then(|| built.model.sensors().to_vec());
-                    let function = effort_function(control.clone().unbind(), sensors, &raised);
-                    inputs.controller = Controller::Own(function);
-                }
-                Some(control) => {
-                    drive = from_python("control", control)?;
-                    inputs.controller =
-                        controller(&drive, &built, &start).map_err(|error| raise(py, &error))?;
-                }
-            }
+            let (controller, mut drive) = asked_controller(py, control, &built, &start, &raised)?;
             if rate.is_some() {
                 drive["rate"] = rate.into();
-                inputs.rate = rate;
             }
+            let mut inputs = Inputs {
+                controller,
+                rate,
+                wrenches: pushes(py, &built, wrenches)?,
+                stops: stops(py, &built, limits, restitution)?,
+                ..Inputs::default()
+            };
             if choices.0["limited"] == true {
                 drive["unlimited"] = false.into();
                 inputs.actuators = Some(built.model.actuators());
@@ -684,8 +699,6 @@ impl PyModel {
                 raise(py, &told.hint(error.advice().unwrap_or_default()))
             })?;
             inputs.base = motion;
-            inputs.wrenches = pushes(py, &built, wrenches)?;
-            inputs.stops = stops(py, &built, limits, restitution)?;
             let stopped: Vec<usize> = inputs.stops.iter().map(|stop| stop.freedom).collect();
             let stops = stops_description(&built.model, &inputs.stops);
             let events = event_functions(py, &built, limits == "report", events, &raised)?;
@@ -826,7 +839,7 @@ impl PyModel {
 }
 
 /// Wrenches that do not change.
-fn pushes<'py>(
+pub fn pushes<'py>(
     py: Python<'py>,
     built: &Built,
     wrenches: Option<&Bound<'py, PyAny>>,

@@ -1,9 +1,10 @@
 //! Studies: many runs of one model, by index.
 
 use crate::error::{guarded, raise, refuse};
+use crate::value::to_python;
 use catena::error::{Error, ErrorKind, Result};
 use catena_cli::{Engine, Function, Shipment, Simulations};
-use catena_study::{Ledger, Mode, Sample, carry_out, lines_of};
+use catena_study::{Ledger, Mode, Sample, Spread, carry_out, lines_of};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::HashMap;
@@ -270,6 +271,18 @@ impl StudyData {
         measures.map(|m| (m.name.clone(), m.unit.clone())).collect()
     }
 
+    /// The texts that values of each parameter stand for; none of those whose values are numbers.
+    #[getter]
+    fn words(&self) -> Vec<Vec<String>> {
+        let parameters = self.simulations.study().parameters.iter();
+        parameters
+            .map(|parameter| match &parameter.spread {
+                Spread::Words(words) => words.clone(),
+                _ => Vec::new(),
+            })
+            .collect()
+    }
+
     fn values(&self, py: Python<'_>, samples: Vec<usize>) -> PyResult<Vec<Vec<f64>>> {
         self.expect(py, &samples)?;
         let study = self.simulations.study();
@@ -342,4 +355,15 @@ impl StudyData {
             )),
         }
     }
+}
+
+/// Searches the optimum of a study file; gives what `catena optimize --json` prints.
+#[pyfunction]
+pub fn optimize(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+    let found = guarded(py, || {
+        let mut watch = Watch::new();
+        let found = py.detach(|| catena_cli::search(&path, || watch.look()));
+        found.map_err(|error| watch.raised.unwrap_or_else(|| raise(py, &error)))
+    })?;
+    to_python(py, &found)
 }

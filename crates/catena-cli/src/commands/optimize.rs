@@ -82,6 +82,21 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// Searches the optimum of a study file, and gives what `--json` prints. `noted` is called after each run, and may end the search.
+pub fn search(path: &Path, mut noted: impl FnMut() -> Result<()>) -> Result<Value> {
+    let study = Study::read(path)?;
+    let goal = study.expect_goal()?.clone();
+    let simulations = Simulations::new(study)?;
+    let study = simulations.study();
+    let optimum = optimize(study, &simulations, |_| noted())?;
+    let report = Report {
+        study,
+        goal: &goal,
+        optimum: &optimum,
+    };
+    Ok(report.json())
+}
+
 fn expect_output(path: &Path, overwrite: bool) -> Result<()> {
     output::expect_folder(path)?;
     output::refuse_input(path)?;
