@@ -130,7 +130,7 @@ def compare(program, path, model, rng):
 
 def first_line(refusal):
     text = str(refusal).splitlines()[0].removeprefix("error: ")
-    return re.sub(r"`[^`]*/([^`/]*)`", r"`\1`", text).replace("|", "\\|")
+    return re.sub(r"`[^`]*/([^`/]*)`", r"`\1`", text).replace("|", "\\|").replace("<", "\\<")
 
 
 def main():

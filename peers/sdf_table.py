@@ -158,7 +158,7 @@ def compare(program, path, plant):
 
 def first_line(refusal):
     text = str(refusal).splitlines()[0].removeprefix("error: ")
-    return re.sub(r"/[^ :`]*/", "", text).replace("|", "\\|")
+    return re.sub(r"/[^ :`]*/", "", text).replace("|", "\\|").replace("<", "\\<")
 
 
 def row(program, name, path, counts, wrong):

@@ -122,10 +122,10 @@ macro_rules! proof {
                 Level::new().$found().is_some(),
                 "the processor lacks the instructions"
             );
-            // SAFETY: the contract of `Vector`: values of these registers are only made by code which the
-            // dispatcher runs on such a processor.
             #[allow(unsafe_code)]
             const {
+                // SAFETY: the contract of `Vector`: values of these registers are only made by code which the
+                // dispatcher runs on such a processor.
                 unsafe { $token::assume_supported() }
             }
         }

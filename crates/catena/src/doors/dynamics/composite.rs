@@ -165,6 +165,7 @@ impl Composite {
                     Fused::slice_mut(inertia),
                 );
             },
+            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             Composite::Avx512(work) => unsafe {
