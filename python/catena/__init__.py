@@ -17,7 +17,6 @@ if "free-threading build" in _sys.version:
     )
 
 from . import convert, errors
-from ._ask import optimize
 from ._catena import __version__, set_threads, threads
 from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
 from ._ensemble import Ensemble

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
 from ._convert import numbers
 from ._view import program, refused
-from .errors import InputError, NotFinite, ShapeError
+from .errors import NotFinite, ShapeError
 
 
 # what options of the program are called here
@@ -77,16 +77,3 @@ def state_options(model: Any, q: Any, v: Any, tau: Any = None) -> List[str]:
     if tau is not None:
         given.append(f"--tau={row('tau', tau, model.nv)}")
     return given
-
-
-def optimize(path: Any, output: Optional[Any] = None, *, overwrite: bool = False) -> Dict[str, Any]:
-    """Parameters for which a measure of a run is least: the [optimize] table of a study, carried out as by `catena optimize`.
-
-    The result is what the program writes: the best point, its measures and how it was found. `output` also writes it, with every point
-    that was tried, to a file. Control-C stops it.
-    """
-    path = os.fspath(path)
-    if not os.path.exists(path):
-        raise InputError(f"there is no file {path}")
-    options = [] if output is None else ["-o", os.fspath(output)] + ["--overwrite"] * overwrite
-    return arrays(answer("optimize", path, *options))

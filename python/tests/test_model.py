@@ -286,30 +286,6 @@ def test_formulations_side_by_side():
     assert np.allclose(arm.inverse(np.array([q, q]), v, v, formulation="lagrangian"), arm.inverse(q, v, v), atol=1e-7)
 
 
-def test_optimize(tmp_path):
-    study = """
-format = "catena-study/1"
-model = "planar3"
-[[parameter]]
-name = "angle"
-path = "q.joint1"
-uniform = [-1.0, 0.5]
-[run]
-duration = 0.1
-[[measure]]
-name = "miss"
-value = "last(q.joint1) * last(q.joint1)"
-[optimize]
-minimise = "miss"
-"""
-    (tmp_path / "study.toml").write_text(study)
-    found = catena.optimize(tmp_path / "study.toml", tmp_path / "best.json")
-    best = json.loads((tmp_path / "best.json").read_text())
-    assert found["parameters"] == best["parameters"] and 0 < found["parameters"]["angle"] < 0.5
-    with pytest.raises(catena.InputError, match="no file"):
-        catena.optimize(tmp_path / "none.toml")
-
-
 def test_python_without_the_global_lock_is_refused():
     program = "import sys; sys.version = '3.14.0 free-threading build (main)'; import catena"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
