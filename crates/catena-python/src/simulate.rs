@@ -34,8 +34,9 @@ use std::time::{Duration, Instant};
 /// How long the program is left without a look at signals and progress.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a run that calls Python at every step keeps the interpreter's lock: as long as Python leaves it to one thread.
-const TURN: Duration = Duration::from_millis(5);
+/// How long a run that asks Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread asks for the lock: one
+/// that is woken earlier, by a lock that is given and taken at once, waits anew and is never served.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Most freedoms of a model that code is made for.
 const MOST_COMPILED: usize = 100;

@@ -36,8 +36,8 @@
 //! |---|---|
 //! | sₖ, V⁻, V⁻ + V⁺, A⁻ | `Freedom::{axis, before, around, rate}` |
 //! | M̃, K̃, p̃, f̃ | `Sum::{inertia, convective, momentum, force}` |
-//! | brackets of (4) | `by_q`, `by_v`, `momentum` of [`PairRecord`] |
-//! | Ψ̈, Ψ̇ (angular), Φ | `second`, `first`, `both` of [`PairRecord`] |
+//! | brackets of (4) | `by_q`, `by_v`, `momentum` of `PairRecord` |
+//! | Ψ̈, Ψ̇ (angular), Φ | `second`, `first`, `both` of `PairRecord` |
 //!
 //! Everything is gathered about body origins; (4) and (5) use the origin of the tree's first body for all its freedoms, so
 //! that a row is a loop of products over contiguous columns (the freedoms beyond a joint are numbered without gaps). Where
