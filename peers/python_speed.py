@@ -257,7 +257,9 @@ def main():
         report.markdown(
             ["model", "question", "one core", "two cores", "Python loop over Pinocchio", "loop ÷ one core", "Pinocchio in C++", "C++ ÷ one core", "one core ÷ two"], many
         ),
-        "\nArrays of float64 in, `out=` given. The loop stores its results in rows of an array. Pinocchio in C++ is its fastest way, compiled for this processor, as in [speed.md](speed.md).\n",
+        "\nArrays of float64 in, `out=` given. The loop stores its results in rows of an array. Pinocchio in C++ is its fastest way, compiled for this processor, as in [speed.md](speed.md), here by "
+        + " and ".join(sorted(path.name.removeprefix("pinocchio-") for path in (BUILD / "bin").glob("pinocchio-*") if not path.suffix))
+        + ".\n",
         "## Motion in time\n",
         report.markdown(["catena from Python", "time", "beside", "time"], runs),
         "\n## Bars\n",
