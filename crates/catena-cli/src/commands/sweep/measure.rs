@@ -18,19 +18,27 @@ struct OverTime {
     slope: fn(&[f64], &[f64], &[f64]) -> f64,
 }
 
+/// The largest or least value; NaN if there is a NaN among them, which `f64::max` and `f64::min` would pass over.
+fn extreme(x: &[f64], start: f64, pick: fn(f64, f64) -> f64) -> f64 {
+    match x.iter().any(|x| x.is_nan()) {
+        true => f64::NAN,
+        false => x.iter().copied().fold(start, pick),
+    }
+}
+
 /// The functions over time. That of a peak has the derivative of the instant at which it is reached.
 const OVER_TIME: &[(&str, OverTime)] = &[
     (
         "max",
         OverTime {
-            value: |_, x| x.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            value: |_, x| extreme(x, f64::NEG_INFINITY, f64::max),
             slope: |_, x, dx| dx[first_of(x, |x, most| x > most)],
         },
     ),
     (
         "min",
         OverTime {
-            value: |_, x| x.iter().copied().fold(f64::INFINITY, f64::min),
+            value: |_, x| extreme(x, f64::INFINITY, f64::min),
             slope: |_, x, dx| dx[first_of(x, |x, least| x < least)],
         },
     ),
@@ -366,4 +374,17 @@ pub fn slopes(
         outside.value_and_slope(&variable).1
     };
     Ok((0..values.len()).map(slope).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_passes_over_no_nan() {
+        assert_eq!(extreme(&[1.0, 3.0, 2.0], f64::NEG_INFINITY, f64::max), 3.0);
+        assert_eq!(extreme(&[1.0, 3.0, 2.0], f64::INFINITY, f64::min), 1.0);
+        assert!(extreme(&[1.0, f64::NAN, 2.0], f64::NEG_INFINITY, f64::max).is_nan());
+        assert!(extreme(&[1.0, f64::NAN, 2.0], f64::INFINITY, f64::min).is_nan());
+    }
 }
