@@ -6,6 +6,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// May only [`Cpu::Baseline`] be detected? One flag and no other data: any order of memory serves.
 static ONLY_BASELINE: AtomicBool = AtomicBool::new(false);
 
+/// One list of features per path, for what is detected and for what is compiled with it: `detected!` asks the processor, `with!` compiles
+/// functions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! path {
+    ($dollar:tt $detected:ident, $with:ident, $($feature:tt)*) => {
+        macro_rules! $detected {
+            () => { $(std::arch::is_x86_feature_detected!($feature))&&* };
+        }
+        macro_rules! $with {
+            ($dollar($dollar item:item)*) => {$dollar(
+                #[target_feature($(enable = $feature),*)]
+                $dollar item
+            )*};
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+path!($ avx2_detected, with_avx2, "avx2" "bmi1" "bmi2" "fma" "lzcnt" "movbe" "popcnt");
+#[cfg(target_arch = "x86_64")]
+path!($ avx512_detected, with_avx512,
+    "avx512f" "avx512bw" "avx512cd" "avx512dq" "avx512ifma" "avx512vbmi" "avx512vbmi2" "avx512vl" "avx512vpopcntdq"
+    "avx2" "bmi1" "bmi2" "fma" "lzcnt" "movbe" "popcnt");
+
 /// An instruction set. A plain build contains all of them and chooses at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cpu {
@@ -72,10 +96,9 @@ impl Cpu {
     /// The best this processor has.
     #[cfg(target_arch = "x86_64")]
     pub fn best() -> Self {
-        let level = fearless_simd::Level::new();
-        if level.as_avx512().is_some() {
+        if avx512_detected!() {
             Cpu::Avx512
-        } else if level.as_avx2().is_some() {
+        } else if avx2_detected!() {
             Cpu::Avx2
         } else {
             Cpu::Baseline
@@ -87,28 +110,6 @@ impl Cpu {
     pub fn best() -> Self {
         Cpu::Baseline
     }
-}
-
-/// Functions compiled for AVX2 with the features its registers ask for.
-#[cfg(target_arch = "x86_64")]
-macro_rules! with_avx2 {
-    ($($item:item)*) => {$(
-        #[target_feature(
-            enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave"
-        )]
-        $item
-    )*};
-}
-
-/// Functions compiled for AVX-512 with the features its registers ask for.
-#[cfg(target_arch = "x86_64")]
-macro_rules! with_avx512 {
-    ($($item:item)*) => {$(
-        #[target_feature(
-            enable = "adx,aes,avx512bitalg,avx512bw,avx512cd,avx512dq,avx512f,avx512ifma,avx512vbmi,avx512vbmi2,avx512vl,avx512vnni,avx512vpopcntdq,bmi1,bmi2,cmpxchg16b,fma,fxsr,gfni,lzcnt,movbe,pclmulqdq,popcnt,rdrand,rdseed,sha,vaes,vpclmulqdq,xsave,xsavec,xsaveopt,xsaves"
-        )]
-        $item
-    )*};
 }
 
 #[cfg(target_arch = "x86_64")]

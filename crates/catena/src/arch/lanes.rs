@@ -1,133 +1,119 @@
 //! The registers of x86-64 that hold a state in each lane.
 
-use super::cpu::{with_avx2, with_avx512};
+use super::cpu::{Cpu, with_avx2, with_avx512};
 use crate::scalar::{Task, Vector};
-use fearless_simd::{
-    Avx2, Avx512, Bytes, Level, Select, SimdBase, SimdFloat, SimdInto, SimdMask, f64x4, f64x8,
-    mask64x4, mask64x8, u64x4, u64x8,
-};
-use std::arch::x86_64::{
-    __m512d, _mm256_loadu_pd, _mm512_castpd256_pd512, _mm512_insertf64x4, _mm512_permutex2var_pd,
-    _mm512_setr_epi64, _mm512_setzero_pd, _mm512_unpackhi_pd, _mm512_unpacklo_pd,
-};
+use std::arch::x86_64::*;
 
+/// A register of one kind of processor as [`Vector`]: every operation is one of the processor's instructions.
+///
+/// The type is private to the crate: only code that the dispatcher runs on such a processor may make one. That is the contract
+/// of [`Vector`], and what makes every call of an instruction below sound. Debug builds check it where a register is made.
 macro_rules! vector {
-    ($name:ident, $register:ident, $mask:ident, $bits:ident, $token:ident, $proof:ident, $apart:ident, $lanes:literal $(, $own:item)?) => {
-        /// A register of one kind of processor. Private to the crate: only code that the dispatcher runs on such a
-        /// processor may make one.
+    (
+        $name:ident, $cpu:ident, $lanes:literal, $register:ident, $mask:ident, apart: $apart:ident,
+        splat: $splat:ident, load: $load:ident, add: $add:ident, sub: $sub:ident, mul: $mul:ident, div: $div:ident,
+        xor: $xor:ident, mul_add: $mul_add:ident, sqrt: $sqrt:ident,
+        less: $less:expr, select: $select:ident, all: $all:literal, zip: $zip:ident, lanes_of: $lanes_of:ident,
+        to_bits: $to_bits:ident, from_bits: $from_bits:ident, splat_bits: $splat_bits:ident, add_bits: $add_bits:ident,
+        sub_bits: $sub_bits:ident, and_bits: $and_bits:ident, xor_bits: $xor_bits:ident, shift_bits: $shift_bits:ident
+        $(, $own:item)?
+    ) => {
+        /// A register of one kind of processor, with a state in each lane.
         #[derive(Clone, Copy, Debug)]
         #[repr(transparent)]
-        pub(crate) struct $name($register<$token>);
+        pub(crate) struct $name($register);
 
+        // SAFETY of every block: the processor has the instructions, by the contract above; what is loaded or viewed as numbers is
+        // as long as the register.
+        #[allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
         impl Vector for $name {
             const LANES: usize = $lanes;
-            type Mask = $mask<$token>;
+            type Mask = $mask;
 
             #[inline(always)]
             fn splat(x: f64) -> Self {
-                $name(SimdBase::splat($proof(), x))
+                debug_assert!(Cpu::best() >= Cpu::$cpu, "the processor lacks the instructions");
+                $name(unsafe { $splat(x) })
             }
             #[inline(always)]
             fn load(lanes: &[f64]) -> Self {
-                $name(SimdBase::from_slice($proof(), lanes))
+                debug_assert!(Cpu::best() >= Cpu::$cpu, "the processor lacks the instructions");
+                assert_eq!(lanes.len(), $lanes, "as many numbers as lanes");
+                $name(unsafe { $load(lanes.as_ptr()) })
             }
             #[inline(always)]
             fn lanes(&self) -> &[f64] {
-                self.0.as_slice()
+                unsafe { &*(&raw const self.0).cast::<[f64; $lanes]>() }
             }
             #[inline(always)]
             fn lanes_mut(&mut self) -> &mut [f64] {
-                self.0.as_mut_slice()
+                unsafe { &mut *(&raw mut self.0).cast::<[f64; $lanes]>() }
             }
             #[inline(always)]
             fn add(self, other: Self) -> Self {
-                $name(self.0 + other.0)
+                $name(unsafe { $add(self.0, other.0) })
             }
             #[inline(always)]
             fn sub(self, other: Self) -> Self {
-                $name(self.0 - other.0)
+                $name(unsafe { $sub(self.0, other.0) })
             }
             #[inline(always)]
             fn mul(self, other: Self) -> Self {
-                $name(self.0 * other.0)
+                $name(unsafe { $mul(self.0, other.0) })
             }
             #[inline(always)]
             fn div(self, other: Self) -> Self {
-                $name(self.0 / other.0)
+                $name(unsafe { $div(self.0, other.0) })
             }
             #[inline(always)]
             fn neg(self) -> Self {
-                $name(-self.0)
+                $name(unsafe { $xor(self.0, $splat(-0.0)) })
             }
             #[inline(always)]
             fn mul_add(self, factor: Self, addend: Self) -> Self {
-                $name(SimdFloat::mul_add(self.0, factor.0, addend.0))
+                $name(unsafe { $mul_add(self.0, factor.0, addend.0) })
             }
             #[inline(always)]
             fn sqrt(self) -> Self {
-                $name(SimdFloat::sqrt(self.0))
+                $name(unsafe { $sqrt(self.0) })
             }
             #[inline(always)]
             fn less(self, other: Self) -> Self::Mask {
-                self.0.simd_lt(other.0)
+                unsafe { $less(self.0, other.0) }
             }
             #[inline(always)]
             fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-                $name(Select::select(mask, yes.0, no.0))
+                $name(unsafe { $select(mask, yes.0, no.0) })
             }
             #[inline(always)]
             fn all(mask: Self::Mask) -> bool {
-                mask.all_true()
+                unsafe { $lanes_of(mask) == $all }
             }
             #[inline(always)]
             fn zip(self, other: Self) -> (Self, Self) {
-                (
-                    $name(self.0.zip_low(other.0)),
-                    $name(self.0.zip_high(other.0)),
-                )
+                let (low, high) = unsafe { $zip(self.0, other.0) };
+                ($name(low), $name(high))
             }
             #[inline(always)]
             fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self) {
-                let quarters: $bits<$token> = quarters.0.bitcast();
-                let sin: $bits<$token> = sin.0.bitcast();
-                let cos: $bits<$token> = cos.0.bitcast();
-                let odd = $bits::splat($proof(), 0) - (quarters & 1);
-                let swap = (sin ^ cos) & odd;
-                let sin_sign = (quarters & 2) << 62;
-                let cos_sign = ((quarters + 1) & 2) << 62;
-                (
-                    $name((sin ^ swap ^ sin_sign).bitcast()),
-                    $name((cos ^ swap ^ cos_sign).bitcast()),
-                )
+                unsafe {
+                    let (quarters, sin, cos) = ($to_bits(quarters.0), $to_bits(sin.0), $to_bits(cos.0));
+                    let (one, two) = ($splat_bits(1), $splat_bits(2));
+                    let odd = $sub_bits($splat_bits(0), $and_bits(quarters, one));
+                    let swap = $and_bits($xor_bits(sin, cos), odd);
+                    let sin_sign = $shift_bits::<62>($and_bits(quarters, two));
+                    let cos_sign = $shift_bits::<62>($and_bits($add_bits(quarters, one), two));
+                    (
+                        $name($from_bits($xor_bits($xor_bits(sin, swap), sin_sign))),
+                        $name($from_bits($xor_bits($xor_bits(cos, swap), cos_sign))),
+                    )
+                }
             }
             #[inline(always)]
             fn apart<T: Task>(task: T) -> T::Output {
-                // SAFETY: the contract of `Vector`: asked only by code which the dispatcher runs on such a processor.
-                #[allow(unsafe_code)]
-                unsafe {
-                    $apart(task)
-                }
+                unsafe { $apart(task) }
             }
             $($own)?
-        }
-    };
-}
-
-macro_rules! proof {
-    ($name:ident, $token:ident, $found:ident) => {
-        /// The proof, which `fearless_simd` asks for, that the processor has the instructions.
-        #[inline(always)]
-        fn $name() -> $token {
-            debug_assert!(
-                Level::new().$found().is_some(),
-                "the processor lacks the instructions"
-            );
-            #[allow(unsafe_code)]
-            const {
-                // SAFETY: the contract of `Vector`: values of these registers are only made by code which the
-                // dispatcher runs on such a processor.
-                unsafe { $token::assume_supported() }
-            }
         }
     };
 }
@@ -146,52 +132,95 @@ with_avx512! {
     }
 }
 
-proof!(avx2, Avx2, as_avx2);
-proof!(avx512, Avx512, as_avx512);
 vector!(
-    Avx2Register,
-    f64x4,
-    mask64x4,
-    u64x4,
-    Avx2,
-    avx2,
-    avx2_apart,
-    4
+    Avx2Register, Avx2, 4, __m256d, __m256d, apart: avx2_apart,
+    splat: _mm256_set1_pd, load: _mm256_loadu_pd,
+    add: _mm256_add_pd, sub: _mm256_sub_pd, mul: _mm256_mul_pd, div: _mm256_div_pd,
+    xor: _mm256_xor_pd, mul_add: _mm256_fmadd_pd, sqrt: _mm256_sqrt_pd,
+    less: _mm256_cmp_pd::<_CMP_LT_OQ>,
+    select: select4, all: 0b1111, zip: zip4, lanes_of: _mm256_movemask_pd,
+    to_bits: _mm256_castpd_si256, from_bits: _mm256_castsi256_pd, splat_bits: _mm256_set1_epi64x, add_bits: _mm256_add_epi64,
+    sub_bits: _mm256_sub_epi64, and_bits: _mm256_and_si256, xor_bits: _mm256_xor_si256, shift_bits: _mm256_slli_epi64
 );
 vector!(
-    Avx512Register,
-    f64x8,
-    mask64x8,
-    u64x8,
-    Avx512,
-    avx512,
-    avx512_apart,
-    8,
+    Avx512Register, Avx512, 8, __m512d, __mmask8, apart: avx512_apart,
+    splat: _mm512_set1_pd, load: _mm512_loadu_pd,
+    add: _mm512_add_pd, sub: _mm512_sub_pd, mul: _mm512_mul_pd, div: _mm512_div_pd,
+    xor: _mm512_xor_pd, mul_add: _mm512_fmadd_pd, sqrt: _mm512_sqrt_pd,
+    less: _mm512_cmp_pd_mask::<_CMP_LT_OQ>,
+    select: select8, all: 0b1111_1111, zip: zip8, lanes_of: _cvtmask8_u32,
+    to_bits: _mm512_castpd_si512, from_bits: _mm512_castsi512_pd, splat_bits: _mm512_set1_epi64, add_bits: _mm512_add_epi64,
+    sub_bits: _mm512_sub_epi64, and_bits: _mm512_and_si512, xor_bits: _mm512_xor_si512, shift_bits: _mm512_slli_epi64,
     #[inline(always)]
     fn transposed(rows: [&[f64]; 8]) -> [Self; 8] {
         for row in rows {
             assert!(row.len() >= 8, "eight rows of eight");
         }
-        let rows = [
-            rows[0].as_ptr(),
-            rows[1].as_ptr(),
-            rows[2].as_ptr(),
-            rows[3].as_ptr(),
-            rows[4].as_ptr(),
-            rows[5].as_ptr(),
-            rows[6].as_ptr(),
-            rows[7].as_ptr(),
-        ];
-        // SAFETY: there are eight numbers at each, and the contract of `Vector`.
-        #[allow(unsafe_code)]
-        let square = unsafe { transposed(rows) };
-        let mut transposed = [<Self as Vector>::splat(0.0); 8];
-        for i in 0..8 {
-            transposed[i] = Avx512Register(SimdInto::simd_into(square[i], avx512()));
-        }
-        transposed
+        // eight numbers at each
+        unsafe { transposed(rows.map(<[f64]>::as_ptr)).map(Avx512Register) }
     }
 );
+
+/// `yes` in the lanes where the mask holds, `no` in the others.
+///
+/// # Safety
+///
+/// On a processor with AVX2.
+#[allow(unsafe_code)]
+#[inline(always)]
+unsafe fn select4(mask: __m256d, yes: __m256d, no: __m256d) -> __m256d {
+    // SAFETY: as promised.
+    unsafe { _mm256_blendv_pd(no, yes, mask) }
+}
+
+/// `yes` in the lanes where the mask holds, `no` in the others.
+///
+/// # Safety
+///
+/// On a processor with AVX-512.
+#[allow(unsafe_code)]
+#[inline(always)]
+unsafe fn select8(mask: __mmask8, yes: __m512d, no: __m512d) -> __m512d {
+    // SAFETY: as promised.
+    unsafe { _mm512_mask_blend_pd(mask, no, yes) }
+}
+
+/// The first halves of two registers interleaved, and the second.
+///
+/// # Safety
+///
+/// On a processor with AVX2.
+#[allow(unsafe_code)]
+#[inline(always)]
+unsafe fn zip4(a: __m256d, b: __m256d) -> (__m256d, __m256d) {
+    // SAFETY: as promised.
+    unsafe {
+        let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+        (
+            _mm256_permute2f128_pd::<0b0010_0000>(even, odd),
+            _mm256_permute2f128_pd::<0b0011_0001>(even, odd),
+        )
+    }
+}
+
+/// The first halves of two registers interleaved, and the second.
+///
+/// # Safety
+///
+/// On a processor with AVX-512.
+#[allow(unsafe_code)]
+#[inline(always)]
+unsafe fn zip8(a: __m512d, b: __m512d) -> (__m512d, __m512d) {
+    // SAFETY: as promised.
+    unsafe {
+        let low = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);
+        let high = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
+        (
+            _mm512_permutex2var_pd(a, low, b),
+            _mm512_permutex2var_pd(a, high, b),
+        )
+    }
+}
 
 /// Halves of rows are combined on loading, which leaves two rounds of shuffles instead of three.
 ///

@@ -9,8 +9,7 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 ///
 /// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight), private to the crate:
 /// their values **must only be made on a processor that has the instructions**, and this trait makes them from nothing
-/// (`splat`, `load`), without the proof token that `fearless_simd` requires. The dispatcher of [`crate::Batch`] detects
-/// the processor first. Debug builds check it.
+/// (`splat`, `load`). The dispatcher of [`crate::Batch`] detects the processor first. Debug builds check it.
 pub trait Vector: Copy + Debug + 'static {
     /// Number of doubles in the register.
     const LANES: usize;
@@ -412,11 +411,11 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn registers_compute_as_fused_numbers_do() {
-        use fearless_simd::Level;
-        if Level::new().as_avx2().is_some() {
+        use crate::arch::Cpu;
+        if Cpu::best() >= Cpu::Avx2 {
             same_as_scalar::<Avx2Register, Fused>(|x| x.0);
         }
-        if Level::new().as_avx512().is_some() {
+        if Cpu::best() >= Cpu::Avx512 {
             same_as_scalar::<Avx512Register, Fused>(|x| x.0);
         }
     }
