@@ -2,7 +2,7 @@
 
 use crate::number::rough;
 use crate::{json, names};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::random::Random;
 use catena::residual::{difference, within};

@@ -3,8 +3,8 @@
 use crate::coordinates::Quantity;
 use crate::situation::{Situation, find_frame};
 use crate::{limits, names, number, state_argument, state_file};
-use catena::algorithm::kinematics::inverse::{Goal, Instant, InverseKinematics, Search, Target};
 use catena::error::{Error, ErrorKind, Result};
+use catena::inverse_kinematics::{Goal, Instant, InverseKinematics, Search, Target};
 use catena::residual::within;
 use catena::spatial::{Mat3, Vec3};
 use catena::trajectory::{PointToPoint, Profile};

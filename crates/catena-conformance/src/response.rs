@@ -1,11 +1,12 @@
 //! What a system of bodies does under given loads: accelerations of joints and bodies, and the loads in the joints.
 
 use super::report::Numbers;
-use catena::algorithm::constrained::{Axes, ClosedChain, Sharing, Stabilisation};
+use catena::algorithm::constrained::{Axes, Stabilisation};
 use catena::algorithm::forward_dynamics::{WalkerOrin, forward_dynamics_walker_orin};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, frame_jacobian};
 use catena::algorithm::passive::passive_force;
+use catena::closed_chain::{ClosedChain, Sharing};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{FrameInfo, JointKind};
 use catena::residual::larger;

@@ -466,7 +466,7 @@ fn mimicking_joints_are_coupled() {
 
     let model = model.with_couplings_as_constraints();
     assert_eq!((model.nv(), model.constraint_rows()), (2, 1));
-    let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+    let mut chain = catena::closed_chain::ClosedChain::new(&model);
     let state = catena::State::new(&model, &[0.3, -0.5], &[0.2, -0.4]).expect("finite");
     // masses 1 and 1 on one freedom: (1 + 4) a = 5 of the left finger's effort
     let motion = chain
@@ -573,7 +573,7 @@ fn loops_are_closed_by_constraints() {
         builder.gravity = catena::spatial::Vec3::new(0.0, -9.81, 0.0);
         let model = builder.build().expect("sound");
         assert_eq!(model.constraints().len(), 1);
-        let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+        let mut chain = catena::closed_chain::ClosedChain::new(&model);
         let phi = 1.1f64;
         let state = catena::State::new(&model, &[phi, -phi, phi], &[0.0; 3]).expect("three joints");
         let motion = chain.forward(0.0, &state, &[0.0; 3], &[]).expect("closed");

@@ -1,6 +1,6 @@
 //! Models written as URDF, MJCF and SDF and read again have the same dynamics; what cannot be written is named.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::model::{
     AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec, Inertial, JointKind,
     JointSpec, RuleSpec, embedded,

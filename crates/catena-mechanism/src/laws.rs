@@ -5,9 +5,10 @@
 //! are not determined there to the accuracy that the laws ask for.
 
 use crate::{Formulation, Mechanism, Solution};
-use catena::algorithm::constrained::{Assembled, Axes, ClosedChain, Regularity, Rows};
+use catena::algorithm::constrained::{Axes, Rows};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
+use catena::closed_chain::{Assembled, ClosedChain, Regularity};
 use catena::laws::{LawResult, Results};
 use catena::model::Rule;
 use catena::random::Random;

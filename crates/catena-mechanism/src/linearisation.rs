@@ -19,7 +19,7 @@
 
 use crate::dense::RANK_TOLERANCE;
 use crate::linear::{Mat, Svd};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::dense::Lu;
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};

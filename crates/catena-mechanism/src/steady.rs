@@ -25,7 +25,8 @@ use crate::linear::{Eigen, Mat};
 use crate::linearisation::{
     Mode, Modes, allowed_motions, diverged, matrix, normalised, with_ones_at,
 };
-use catena::algorithm::constrained::{Axes, ClosedChain, CompleteOrthogonal, Rows};
+use catena::ClosedChain;
+use catena::algorithm::constrained::{Axes, CompleteOrthogonal, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};

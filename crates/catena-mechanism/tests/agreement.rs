@@ -1,6 +1,6 @@
 //! Every formulation agrees with every other: motion of joints and bodies, loads in all hinges, rank.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::model::embedded::{self, random_closed};

@@ -1,6 +1,6 @@
 //! The doctor on mechanisms whose diagnosis is known.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, JointKind, Law, RuleSpec};
 use catena::{Model, State};

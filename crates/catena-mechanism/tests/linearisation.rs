@@ -273,7 +273,7 @@ fn four_bar_with_springs() {
         let difference = found.by_differences().unwrap().unwrap();
         assert!(difference < 1e-6, "{difference:.1e}");
         // the energy along the one motion: K is its second derivative, the loop kept closed
-        let mut chain = catena::algorithm::constrained::ClosedChain::new(&model);
+        let mut chain = catena::closed_chain::ClosedChain::new(&model);
         let h = 1e-3;
         let mut energy = |step: f64| {
             let mut state = found.state.clone();

@@ -1,7 +1,7 @@
 //! What rolls and glides: every formulation, freedoms of position and velocity, and linear equations against closed forms and the
 //! published benchmark of the bicycle.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::model::{
     ConstraintSpec, ContactSpec, JointKind, JointSpec, ModelBuilder, RuleSpec, embedded,
 };

@@ -1,6 +1,6 @@
 //! Simulation and inverse dynamics by every formulation agree with the recursions.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::model::Dof;
 use catena::model::embedded::{self, random_closed};
 use catena::random::Random;

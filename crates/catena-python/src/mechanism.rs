@@ -5,7 +5,7 @@ use crate::call::{Call, Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
-use catena::algorithm::constrained::Sharing;
+use catena::closed_chain::Sharing;
 use catena::error::Result;
 use catena::spatial::Force;
 use catena::{State, laws};

@@ -4,7 +4,7 @@ use crate::array::{Array, array};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::situation;
 use crate::value::{from_python, to_python};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::algorithm::kinematics::Rerooted;
 use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};

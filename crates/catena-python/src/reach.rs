@@ -6,7 +6,7 @@ use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
 use catena::State;
-use catena::algorithm::kinematics::inverse::{Goal, Instant, InverseKinematics, Search, Target};
+use catena::inverse_kinematics::{Goal, Instant, InverseKinematics, Search, Target};
 use catena::spatial::{Mat3, Vec3};
 use pyo3::prelude::*;
 use serde_json::json;

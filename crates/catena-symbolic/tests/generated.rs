@@ -649,7 +649,7 @@ fn drivers_have_no_assembled_code() {
 /// Every variant of the accelerations of a hundred random closed mechanisms is right to 1e-9.
 #[test]
 fn code_of_random_closed_chains() {
-    use catena::algorithm::constrained::ClosedChain;
+    use catena::ClosedChain;
     use catena::random::Random;
     use catena_symbolic::generate::programs;
     let (mut seen, mut worst) = (0, 0.0f64);

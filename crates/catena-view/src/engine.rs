@@ -1,7 +1,7 @@
 //! What the page asks the engine: poses, holding efforts, matrices, findings.
 
 use crate::{encode, motion};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::larger;
 use catena::{Dynamics, Matrix, Model, State};

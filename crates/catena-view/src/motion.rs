@@ -1,7 +1,7 @@
 //! The motion of a run: poses for the animation, columns for the plots, thinned out to what fits.
 
 use crate::encode;
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};

@@ -11,7 +11,7 @@
 
 mod serving;
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
 use catena::model::{ConstraintSpec, JointKind, JointSpec, RuleSpec, embedded};
 use catena::random::Random;

@@ -4,7 +4,8 @@
 //! coupled joints, by multipliers along the tree, and of the tree with its couplings left open. Times are those of the processor (where the
 //! system tells; else of the clock), the best of several rounds.
 
-use catena::algorithm::constrained::{ClosedChain, Route};
+use catena::ClosedChain;
+use catena::algorithm::constrained::Route;
 use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Dynamics, Error, Model, ModelBuilder, State};

@@ -4,7 +4,8 @@
 //! evaluations of the accelerations, every stage and the end projected onto positions and velocities. Times are those of the processor
 //! (where the system tells; else of the clock), the best of several rounds.
 
-use catena::algorithm::constrained::{ClosedChain, Route};
+use catena::ClosedChain;
+use catena::algorithm::constrained::Route;
 use catena::integrate::FixedMethod;
 use catena::model::embedded;
 use catena::simulate::{Inputs, Integrator, Simulation, SimulationOptions};

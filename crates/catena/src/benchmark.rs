@@ -8,8 +8,8 @@
 //! | governor | our own: its two freedoms by hand (Lagrange), in SciPy's Radau at 1e-12 and 1e-13 |
 //! | bricard, slider-crank, stewart | our own, by two integrators at 1e-11 and 1e-12 which agree to the digits given |
 
+use crate::ClosedChain;
 use crate::Dynamics;
-use crate::algorithm::constrained::ClosedChain;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{self, Adaptive, Method, System, Tolerances};

@@ -38,10 +38,14 @@ mod space;
 pub mod spatial;
 pub mod state;
 pub mod text;
+pub mod thresholds;
 pub mod trajectory;
 
 pub use arch::Cpu;
-pub use doors::{Batch, CompiledChain, Drive, Dynamics, Failure, Feedback, native};
+pub use doors::{
+    Batch, ClosedChain, CompiledChain, Drive, Dynamics, Failure, Feedback, closed_chain,
+    inverse_kinematics, native,
+};
 pub use error::{Error, ErrorKind, Place, Result, Warning};
 pub use matrix::Matrix;
 pub use model::{Model, ModelBuilder};

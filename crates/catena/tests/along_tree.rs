@@ -1,6 +1,7 @@
 //! Loops eliminated along the tree against all rows decomposed together, and against exact laws.
 
-use catena::algorithm::constrained::{ClosedChain, Route};
+use catena::ClosedChain;
+use catena::algorithm::constrained::Route;
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec};
 use catena::random::Random;

@@ -1,6 +1,6 @@
 //! Many states of closed chains at once, and code made for them: what one state gives, and the states that fail alone.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::model::embedded;
 use catena::random::Random;
 use catena::residual::{difference, largest};

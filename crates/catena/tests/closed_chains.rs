@@ -1,9 +1,8 @@
 //! Closed chains: the laws their accelerations, multipliers and loads obey.
 
-use catena::algorithm::constrained::{
-    Axes, ClosedChain, Sharing, Stabilisation, UserConstraint, UserRows,
-};
+use catena::algorithm::constrained::{Axes, Stabilisation, UserConstraint, UserRows};
 use catena::algorithm::kinematics::Kinematics;
+use catena::closed_chain::{ClosedChain, Sharing};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, JointKind, JointSpec, Law, Rule, RuleSpec};
 use catena::random::Random;

@@ -1,8 +1,9 @@
 //! Derivatives of closed chains against dual numbers through dense equations and against differences in twice the digits, their freedoms, and efforts of chosen actuators against forward
 //! dynamics.
 
+use catena::ClosedChain;
 use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
-use catena::algorithm::constrained::{Axes, ClosedChain, Route, Rows};
+use catena::algorithm::constrained::{Axes, Route, Rows};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};

@@ -1,6 +1,6 @@
 //! Dry friction in closed chains: what holds together with constraints, against models of one freedom and closed forms.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::Result;
 use catena::integrate::{self, Adaptive, FixedMethod, Method, System};
 use catena::model::embedded::{self, random_closed};

@@ -1,6 +1,7 @@
 //! Closed chains in time: exact laws, benchmark mechanisms, and what the audit says about their constraints.
 
-use catena::algorithm::constrained::{ClosedChain, Stabilisation};
+use catena::ClosedChain;
+use catena::algorithm::constrained::Stabilisation;
 use catena::error::Result;
 use catena::integrate::{Adaptive, FixedMethod, IntegratorOptions, Method, System, Tolerances};
 use catena::model::{ConstraintSpec, Law, RuleSpec, embedded};

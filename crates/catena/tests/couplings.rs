@@ -1,6 +1,6 @@
 //! Linear couplings of joint coordinates, eliminated: against multipliers, dual numbers, and the laws.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::integrate::FixedMethod;
 use catena::model::embedded::random_tree;

@@ -1,6 +1,6 @@
 //! No entry point returns a non-finite number: whatever the state, the result is finite or an error.
 
-use catena::algorithm::constrained::{ClosedChain, Sharing};
+use catena::closed_chain::{ClosedChain, Sharing};
 use catena::integrate::FixedMethod;
 use catena::model::{ConstraintSpec, RuleSpec, embedded};
 use catena::spatial::{Force, Vec3};

@@ -1,7 +1,7 @@
 //! Force elements: forces are gradients of energies, actions equal reactions, runs keep the energy balance, closed forms come out, and
 //! every route to the accelerations has them.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::algorithm::elements::{act, element_wrenches, generalized};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};

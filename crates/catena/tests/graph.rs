@@ -1,7 +1,7 @@
 //! Mechanisms given as graphs: which joints are cut, and that it does not matter.
 
+use catena::ClosedChain;
 use catena::State;
-use catena::algorithm::constrained::ClosedChain;
 use catena::model::{AxisPair, Inertial, JointKind, JointSpec, ModelBuilder};
 use catena::spatial::{Pose, Sym3, Vec3};
 

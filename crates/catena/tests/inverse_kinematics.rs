@@ -1,7 +1,7 @@
 //! Inverse kinematics: what was reached is looked at by forward kinematics.
 
-use catena::algorithm::constrained::ClosedChain;
-use catena::algorithm::kinematics::inverse::{Goal, InverseKinematics, Search, Target};
+use catena::ClosedChain;
+use catena::inverse_kinematics::{Goal, InverseKinematics, Search, Target};
 use catena::model::embedded;
 use catena::residual::{difference, largest};
 use catena::spatial::{Mat3, Vec3};

@@ -1,8 +1,7 @@
 //! Rolling, knife edges and rows on velocities: their rows against differences, closed forms of the field, energy, and what is refused.
 
-use catena::algorithm::constrained::{
-    Axes, ClosedChain, Route, Stabilisation, UserConstraint, UserRows,
-};
+use catena::ClosedChain;
+use catena::algorithm::constrained::{Axes, Route, Stabilisation, UserConstraint, UserRows};
 use catena::algorithm::kinematics::Kinematics;
 use catena::integrate::{Method, Tolerances};
 use catena::model::{

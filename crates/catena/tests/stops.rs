@@ -1,6 +1,6 @@
 //! Joint limits that hold: impacts, rest, leaving and soft stops, against closed forms.
 
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::integrate::{FixedMethod, Method};
 use catena::model::embedded::{self, random_closed};
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, RuleSpec};

@@ -10,7 +10,7 @@ use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, names};
-use catena::algorithm::constrained::{Assembled, ClosedChain};
+use catena::closed_chain::{Assembled, ClosedChain};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::larger;
 use catena::{Model, State};

@@ -4,7 +4,7 @@ use crate::number::{rough, six};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, limits};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::benchmark::{PROBLEMS, Problem, Report, problem};
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::Method;

@@ -5,7 +5,7 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::{json, table};
-use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives, Freedoms};
+use catena::closed_chain::{ClosedChain, ClosedDerivatives, Freedoms};
 use catena::error::Result;
 use catena::residual::{larger, largest, relative};
 use catena::spatial::Force;

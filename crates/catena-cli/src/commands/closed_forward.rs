@@ -9,7 +9,7 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::table::Table;
-use catena::algorithm::constrained::{ClosedChain, Loads, Sharing};
+use catena::closed_chain::{ClosedChain, Loads, Sharing};
 use catena::error::Result;
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of, relative, within};

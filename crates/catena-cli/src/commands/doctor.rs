@@ -9,7 +9,7 @@ use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, limits, situation};
 use catena::Model;
-use catena::algorithm::constrained::SharedFriction;
+use catena::closed_chain::SharedFriction;
 use catena::error::Result;
 use catena::spatial::Vec3;
 use catena_mechanism::doctor::{Change, Diagnosis, Position, diagnose};

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 use crate::scene_argument::Sight;
 use crate::state_argument::numbers_of;
 use crate::{json, output};
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Model, State};
 use catena_view::server::{Content, Server};

@@ -20,7 +20,8 @@ mod skyline;
 
 use crate::formulation::{Formulation, Mechanism};
 use crate::made_again::{Fate, made_again, moved};
-use catena::algorithm::constrained::{SharedFriction, Stabilisation};
+use catena::algorithm::constrained::Stabilisation;
+use catena::closed_chain::SharedFriction;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
 use catena::random::Random;

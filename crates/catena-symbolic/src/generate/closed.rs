@@ -17,7 +17,7 @@ use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::constrained::chosen_rows::{
     Closing, RowsAt, forward_dynamics_closed, forward_dynamics_signed,
 };
-use catena::algorithm::constrained::{ClosedChain, ClosedDerivatives, Regularity};
+use catena::closed_chain::{ClosedChain, ClosedDerivatives, Regularity};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Reduced, Rule};
 use catena::random::Random;

@@ -24,7 +24,7 @@ mod lower;
 
 use crate::Program;
 use crate::generate;
-use catena::algorithm::constrained::ClosedChain;
+use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Family;
 use catena::native::{Code, Compiled, FamilyCode, Kernel, MadeFor, Width};

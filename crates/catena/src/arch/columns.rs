@@ -10,9 +10,6 @@ use crate::algorithm::inertia_matrix::composite_bodies::Placed;
 use crate::model::Model;
 use crate::scalar::Fused;
 
-/// Matrices up to this size are computed column by column.
-pub(crate) const SMALL: usize = 16;
-
 /// A freedom on the way to the base.
 #[derive(Clone, Copy, Debug)]
 struct Direction {

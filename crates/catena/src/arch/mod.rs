@@ -22,7 +22,7 @@ mod registers;
 pub use cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {
-    columns::{Columns, SMALL},
+    columns::Columns,
     cpu::{with_avx2, with_avx512},
     lanes::{Avx2Register, Avx512Register},
     links::Link,

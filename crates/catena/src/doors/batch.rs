@@ -319,7 +319,7 @@ impl Batch {
 
     /// Accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
     ///
-    /// Loops of the model are kept closed, as [`ClosedChain::forward`](crate::algorithm::constrained::ClosedChain::forward) does for one
+    /// Loops of the model are kept closed, as [`ClosedChain::forward`](crate::closed_chain::ClosedChain::forward) does for one
     /// state, with the same results: to the last bit, or to round-off where there is code for the model. States with open loops fail.
     pub fn forward_loaded(
         &mut self,

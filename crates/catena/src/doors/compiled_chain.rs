@@ -2,7 +2,7 @@
 
 use super::all_finite;
 use super::native::{Compiled, Single};
-use crate::algorithm::constrained::{ClosedChain, ClosedMotion};
+use crate::closed_chain::{ClosedChain, ClosedMotion};
 use crate::error::Result;
 use crate::model::Model;
 use crate::spatial::Force;

@@ -11,6 +11,7 @@ use crate::model::{Family, Model};
 use crate::scalar::prefetch;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::state::State;
+use crate::thresholds::{FIRST_CACHE, REGISTERS_PER_SINE};
 use crate::{Cpu, Dynamics};
 use std::any::Any;
 use std::sync::Arc;
@@ -559,12 +560,6 @@ mod sines {
     }
 }
 
-/// Results up to this many bytes stay in the first-level cache, unless evicted.
-const NEAR: usize = 32 << 10;
-
-/// Registers prefetched while one sine is computed.
-const ASKED: usize = 8;
-
 /// Codes for the lanes of a register, with their memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes {
@@ -613,10 +608,10 @@ impl Wides {
         let count = self.code.angles.len();
         // lines evicted from the first-level cache by the last results are prefetched while sines are computed
         let registers = self.code.outputs;
-        let ask = registers <= NEAR / (8 * V::LANES) && registers > count;
+        let ask = registers <= FIRST_CACHE / (8 * V::LANES) && registers > count;
         for k in 0..count {
             if ask {
-                for register in k * ASKED..(k + 1) * ASKED {
+                for register in k * REGISTERS_PER_SINE..(k + 1) * REGISTERS_PER_SINE {
                     prefetch(plain(output), register * V::LANES);
                 }
             }

@@ -201,7 +201,7 @@ impl<P> Model<P> {
                     if count == 1 { "" } else { "s" }
                 ),
             )
-            .hint("use `algorithm::constrained::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
+            .hint("use `closed_chain::ClosedChain` (`catena forward`, `assemble` and `simulate` do), or `Model::open_tree` for the tree with its loops open")),
         }
     }
 

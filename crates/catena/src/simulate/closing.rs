@@ -11,9 +11,10 @@
 //! O(n): v̇ = G v̇ of the reduced dynamics. Couplings are linear, so steps keep them to round-off, and projecting is q = G q + c.
 //! Multipliers are then found for samples only.
 
+use crate::ClosedChain;
 use crate::Dynamics;
-use crate::algorithm::constrained::friction::DEPENDENT;
-use crate::algorithm::constrained::{ClosedChain, Stabilisation, UserConstraint};
+use crate::algorithm::constrained::{Stabilisation, UserConstraint};
+use crate::closed_chain::friction::DEPENDENT;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Couplings, Model, Rule};
 use crate::spatial::Force;

@@ -44,8 +44,8 @@
 
 use super::stops::{Stop, StopKind};
 use crate::Dynamics;
-use crate::algorithm::constrained::friction::{DEPENDENT, clean, dependency, independent};
 use crate::box_minimum::{BoxMinimum, BoxProblem};
+use crate::closed_chain::friction::{DEPENDENT, clean, dependency, independent};
 use crate::dense::cholesky_solve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;

@@ -30,8 +30,8 @@
 use super::dry_friction::{Mode, Touch};
 use super::stops::Gate;
 use super::tree_system::{Change, TreeSystem};
-use crate::algorithm::constrained::friction::{DEPENDENT, clean, independent};
 use crate::box_minimum::BoxProblem;
+use crate::closed_chain::friction::{DEPENDENT, clean, independent};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A freedom that struck a limit.

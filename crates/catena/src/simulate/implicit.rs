@@ -43,6 +43,7 @@ use crate::integrate::bdf::Implicit;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::state::position_rates;
+use crate::thresholds::DENSE_NEWTON;
 
 /// How the linear systems of Newton's method are solved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,8 +63,6 @@ pub enum NewtonMatrix {
     Bodies(Formulation),
 }
 
-/// Freedoms up to which the dense matrix is cheaper: it needs fewer iterations and fewer evaluations of the matrix.
-const DENSE_UP_TO: usize = 32;
 /// Rotor inertia of a held freedom, kg·m²: so large that it does not move.
 const HELD: f64 = 1e30;
 
@@ -111,7 +110,7 @@ impl TreeNewton {
         let (nq, nv) = (model.nq(), model.nv());
         let dense = match matrix {
             NewtonMatrix::Automatic | NewtonMatrix::Joints => {
-                nv <= DENSE_UP_TO || !model.forces().is_empty() || !tree_knows(system.inputs())
+                nv <= DENSE_NEWTON || !model.forces().is_empty() || !tree_knows(system.inputs())
             }
             NewtonMatrix::Tree | NewtonMatrix::Pendulum(_) | NewtonMatrix::Bodies(_) => false,
             NewtonMatrix::Dense => true,

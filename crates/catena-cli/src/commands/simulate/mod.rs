@@ -28,8 +28,9 @@ use crate::outcome::Outcome;
 use crate::referee;
 use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
+use catena::ClosedChain;
 use catena::algorithm::body_coordinates;
-use catena::algorithm::constrained::{ClosedChain, Stabilisation};
+use catena::algorithm::constrained::Stabilisation;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::bdf::MAX_ORDER;
@@ -40,7 +41,7 @@ use catena::simulate::{
     Drift, FastDamping, Integrator, NewtonMatrix, Sample, Simulation, SimulationOptions,
     fastest_damping, verified_error,
 };
-use catena::{Cpu, Dynamics, Model};
+use catena::{Cpu, Dynamics, Model, thresholds};
 use catena_mechanism::{ByFormulation, Formulation};
 use clap::{Args, ValueEnum};
 use drive::Drive;
@@ -77,9 +78,6 @@ enum Accelerations {
     /// The recursion for any model
     General,
 }
-
-/// Freedoms up to which code is generated: beyond, generating it takes longer than many runs.
-const LARGEST_COMPILED: usize = 100;
 
 /// How loops are kept closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -713,7 +711,7 @@ impl Arguments {
 
     /// The compiler of code for the model, if wanted.
     fn compiler(&self, model: &Model) -> Option<Compiler> {
-        let is_fit = (1..=LARGEST_COMPILED).contains(&model.nv());
+        let is_fit = (1..=thresholds::COMPILED).contains(&model.nv());
         let wanted = self.accelerations == Accelerations::Compiled && is_fit;
         #[cfg(target_arch = "x86_64")]
         if wanted && Cpu::detect() != Cpu::Baseline {

@@ -3,7 +3,8 @@
 use super::{FORMAT, Found, markdown_table};
 use crate::number::rough;
 use crate::referee;
-use catena::algorithm::constrained::{Axes, ClosedChain, Rows};
+use catena::ClosedChain;
+use catena::algorithm::constrained::{Axes, Rows};
 use catena::algorithm::forward_dynamics::{
     ForwardDynamics, WalkerOrin, forward_dynamics, forward_dynamics_walker_orin,
 };

@@ -6,8 +6,8 @@
 use super::{Arguments, FORMAT, Found, best_of, markdown_table};
 use crate::commands::count::subject::{both, closed};
 use crate::number::counted;
+use catena::ClosedChain;
 use catena::State;
-use catena::algorithm::constrained::ClosedChain;
 use catena::elementary;
 use catena::error::Result;
 use catena::model::embedded;

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! No branch depends on a value: this is what generated code, formulas and counts of operations run. The rows must be independent;
-//! [`Freedoms::rows`](super::Freedoms::rows) has such a choice. [`ClosedChain`](super::ClosedChain) takes dependent rows too, and loses
+//! [`Freedoms::rows`](crate::closed_chain::Freedoms::rows) has such a choice. [`ClosedChain`](crate::ClosedChain) takes dependent rows too, and loses
 //! fewer digits near singular positions, because it never forms S.
 
-use super::closed_chain::{CLOSED, NOTHING};
 use super::rows::{Axes, Rows, Stabilisation};
+use super::{CLOSED, NOTHING};
 use crate::algorithm::Card;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};

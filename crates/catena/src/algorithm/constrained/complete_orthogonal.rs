@@ -222,7 +222,7 @@ fn dot<S: Scalar>(x: &[S], y: &[S]) -> S {
     sum
 }
 
-pub(super) fn norm<S: Scalar>(x: &[S]) -> S {
+pub(crate) fn norm<S: Scalar>(x: &[S]) -> S {
     dot(x, x).sqrt()
 }
 

@@ -32,6 +32,7 @@ use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
+use crate::thresholds::ROWS_TOGETHER;
 
 /// Cut loops on the tree.
 pub const CARD: Card = Card {
@@ -66,7 +67,7 @@ pub struct CutLoops<S: Scalar = f64> {
     /// Elimination along the tree, if in use.
     pub(super) along: Option<Box<AlongTree<S>>>,
     /// Approximate number of multiplications of each method.
-    pub(super) costs: [f64; 2],
+    pub(crate) costs: [f64; 2],
     /// Singular values below this fraction of the largest count as zero.
     pub tolerance: f64,
     /// Upper limit of the rank.
@@ -96,17 +97,17 @@ pub struct CutLoops<S: Scalar = f64> {
 impl CutLoops {
     /// Workspace; `more` is the number of rows of constraints outside the model, `held` are held
     /// freedoms.
-    pub(super) fn new(model: &Model, axes: Axes, more: &[usize], held: &[usize]) -> Self {
+    pub(crate) fn new(model: &Model, axes: Axes, more: &[usize], held: &[usize]) -> Self {
         let rows = Rows::with_more(model, axes, more, held);
         let plan = Plan::new(model.tree(), &rows);
         let costs = [dense_cost(&rows, model.body_count(), model.nv()), plan.cost];
-        let along = (rows.count() > FEW_ROWS && costs[1] < costs[0])
+        let along = (rows.count() > ROWS_TOGETHER && costs[1] < costs[0])
             .then(|| Box::new(AlongTree::of(model, &rows, plan)));
         CutLoops::of(model, rows, along, costs, held)
     }
 
     /// Workspace in another scalar for the same rows, by the same route and with the same limits of rank. Nothing is factorized.
-    pub(super) fn map<T: Scalar<Mask = bool> + PartialEq>(
+    pub(crate) fn map<T: Scalar<Mask = bool> + PartialEq>(
         &self,
         model: &Model,
         to: impl Fn(f64) -> T,
@@ -161,7 +162,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
 
 impl CutLoops {
     /// The route in use.
-    pub(super) fn route(&self) -> Route {
+    pub(crate) fn route(&self) -> Route {
         match self.along {
             Some(_) => Route::AlongTree,
             None => Route::CutLoops,
@@ -169,7 +170,7 @@ impl CutLoops {
     }
 
     /// Changes the route.
-    pub(super) fn choose(&mut self, model: &Model, route: Route) {
+    pub(crate) fn choose(&mut self, model: &Model, route: Route) {
         if route == self.route() {
             return;
         }
@@ -181,7 +182,7 @@ impl CutLoops {
     }
 
     /// Number of independent rows in the last factorization.
-    pub(super) fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         match &self.along {
             Some(along) => along.rank(),
             None => self.decomposition.rank(),
@@ -189,7 +190,7 @@ impl CutLoops {
     }
 
     /// How close the rows are to losing rank: the smallest nonzero pivot, relative to the largest row of its kind.
-    pub(super) fn weakest(&self) -> f64 {
+    pub(crate) fn weakest(&self) -> f64 {
         if let Some(along) = &self.along {
             return along.weakest();
         }
@@ -211,7 +212,7 @@ impl CutLoops {
     }
 
     /// The first freedom, from the tips, without inertia.
-    pub(super) fn singular_freedom(&self) -> Option<(usize, f64)> {
+    pub(crate) fn singular_freedom(&self) -> Option<(usize, f64)> {
         let factors = match &self.along {
             Some(along) => &along.factors,
             None => &self.tree.factors,
@@ -223,7 +224,7 @@ impl CutLoops {
 impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
     /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that its factors
     /// stay valid; `others` says that there are rows that may depend on more.
-    pub(super) fn factorize(&mut self, model: &Model, q: &[S], others: bool) {
+    pub(crate) fn factorize(&mut self, model: &Model, q: &[S], others: bool) {
         if !others && self.made_at.as_deref() == Some(q) {
             return;
         }
@@ -242,13 +243,13 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
     }
 
     /// Invalidates the factors.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.made_at = None;
     }
 
     /// The tree's own factors and the decomposition of all rows, whatever the route. The factors are those that forward dynamics
     /// leaves, as in [`solve`](Self::solve), to the last bit: results must not depend on which of the two came first.
-    pub(super) fn factorize_dense(&mut self, model: &Model, q: &[S]) {
+    pub(crate) fn factorize_dense(&mut self, model: &Model, q: &[S]) {
         self.made_at = None;
         let (still, base) = (&self.still, Base::fixed());
         articulated_bodies::kernel(
@@ -269,7 +270,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
 
 impl CutLoops {
     /// Limits the rank to its present value.
-    pub(super) fn keep_rank(&mut self) {
+    pub(crate) fn keep_rank(&mut self) {
         self.made_at = None;
         match &mut self.along {
             Some(along) => along.keep_ranks(),
@@ -278,7 +279,7 @@ impl CutLoops {
     }
 
     /// The limits of the rank: one, or one for each constraint along the tree.
-    pub(super) fn rank_limits(&self) -> &[usize] {
+    pub(crate) fn rank_limits(&self) -> &[usize] {
         match &self.along {
             Some(along) => along.limits(),
             None => std::slice::from_ref(&self.most),
@@ -286,7 +287,7 @@ impl CutLoops {
     }
 
     /// Sets them, as many as there are.
-    pub(super) fn limit_rank(&mut self, limits: &[usize]) {
+    pub(crate) fn limit_rank(&mut self, limits: &[usize]) {
         self.made_at = None;
         match &mut self.along {
             Some(along) => along.limit(limits),
@@ -295,7 +296,7 @@ impl CutLoops {
     }
 
     /// Poses and velocities, then the model's rows. User constraints are filled by the caller.
-    pub(super) fn evaluate(&mut self, model: &Model, time: f64, state: &State) {
+    pub(crate) fn evaluate(&mut self, model: &Model, time: f64, state: &State) {
         forward_kinematics(model, state.view(), &self.still, &mut self.kinematics);
         self.rows
             .evaluate(model, time, &state.q, &state.v, &self.kinematics);
@@ -325,7 +326,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
     }
 
     /// Accelerations and multipliers; the rows must have been evaluated at this state.
-    pub(super) fn solve(
+    pub(crate) fn solve(
         &mut self,
         model: &Model,
         state: StateView<'_, S>,
@@ -404,7 +405,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
 impl CutLoops {
     /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
     /// kept as [`correction`](Self::correction). Returns the norm of the part of c that no step can remove.
-    pub(super) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
+    pub(crate) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
         for (change, c) in self.change.iter_mut().zip(c) {
             *change = -c;
         }
@@ -425,7 +426,7 @@ impl CutLoops {
     }
 
     /// x and μ of I x = f + Jᵀ μ, J x = b, from factors already made; [`answer`](Self::answer) gives them.
-    pub(super) fn answer_to(&mut self, model: &Model, f: &[f64], b: &[f64]) {
+    pub(crate) fn answer_to(&mut self, model: &Model, f: &[f64], b: &[f64]) {
         if let Some(along) = &mut self.along {
             along.solve(model, &self.rows, f, b);
             self.correction.copy_from_slice(&along.a);
@@ -446,19 +447,19 @@ impl CutLoops {
     }
 
     /// The last answer, or the last correction and its multipliers.
-    pub(super) fn answer(&self) -> (&[f64], &[f64]) {
+    pub(crate) fn answer(&self) -> (&[f64], &[f64]) {
         (&self.correction, &self.change)
     }
 
     /// Removes ξ.
-    pub(super) fn remove_residual(&mut self, model: &Model) {
+    pub(crate) fn remove_residual(&mut self, model: &Model) {
         let residual = std::mem::take(&mut self.rows.residual);
         self.remove(model, &residual);
         self.rows.residual = residual;
     }
 
     /// Removes ξ̇ by a change of velocities.
-    pub(super) fn remove_rate(&mut self, model: &Model) -> f64 {
+    pub(crate) fn remove_rate(&mut self, model: &Model) -> f64 {
         let rate = std::mem::take(&mut self.rows.rate);
         let outside = self.remove(model, &rate);
         self.rows.rate = rate;
@@ -466,7 +467,7 @@ impl CutLoops {
     }
 
     /// Removes J w from a change of velocities w.
-    pub(super) fn remove_opening(&mut self, model: &Model, change: &mut [f64]) {
+    pub(crate) fn remove_opening(&mut self, model: &Model, change: &mut [f64]) {
         let mut opening = vec![0.0; self.rows.count()];
         self.rows.times(change, &mut opening);
         self.remove(model, &opening);
@@ -476,7 +477,7 @@ impl CutLoops {
     }
 
     /// Applies the last correction to the accelerations.
-    pub(super) fn refine(&mut self) {
+    pub(crate) fn refine(&mut self) {
         for (vdot, correction) in self.vdot.iter_mut().zip(&self.correction) {
             *vdot += correction;
         }
@@ -486,7 +487,7 @@ impl CutLoops {
     }
 
     /// The last step or change of velocities.
-    pub(super) fn correction(&self) -> &[f64] {
+    pub(crate) fn correction(&self) -> &[f64] {
         &self.correction
     }
 }
@@ -497,9 +498,6 @@ fn stay(held: &[usize], x: &mut [f64]) {
         x[k] = 0.0;
     }
 }
-
-/// Up to this many rows all of them are decomposed together: it is as fast, and safer.
-const FEW_ROWS: usize = 12;
 
 /// Approximate number of multiplications of the decomposition.
 fn dense_cost(rows: &Rows<f64>, bodies: usize, nv: usize) -> f64 {

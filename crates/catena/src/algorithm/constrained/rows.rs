@@ -117,7 +117,7 @@ impl<S: Scalar> Rows<S> {
 
     /// A workspace with further dense blocks of the given numbers of rows, filled by the caller, and a row for each held
     /// freedom: ξ, ξ̇ and bias of these stay zero.
-    pub(super) fn with_more<P>(
+    pub(crate) fn with_more<P>(
         model: &Model<P>,
         axes: Axes,
         more: &[usize],
@@ -182,7 +182,7 @@ impl<S: Scalar> Rows<S> {
     }
 
     /// The same rows in another scalar.
-    pub(super) fn map<T: Scalar>(&self, to: impl Fn(S) -> T) -> Rows<T> {
+    pub(crate) fn map<T: Scalar>(&self, to: impl Fn(S) -> T) -> Rows<T> {
         let list = |list: &[S]| list.iter().map(|x| to(*x)).collect();
         let force = |f: &Force<S>| Force::new(f.moment.map(&to), f.force.map(&to));
         Rows {
@@ -217,13 +217,13 @@ impl<S: Scalar> Rows<S> {
     }
 
     /// Entries of a block, row after row.
-    pub(super) fn entries(&self, block: usize) -> &[S] {
+    pub(crate) fn entries(&self, block: usize) -> &[S] {
         let block = &self.blocks[block];
         &self.values[block.offset..block.offset + block.rows * block.columns.len()]
     }
 
     /// Entries of the last blocks, for the caller to fill.
-    pub(super) fn entries_mut(&mut self, block: usize) -> &mut [S] {
+    pub(crate) fn entries_mut(&mut self, block: usize) -> &mut [S] {
         let Block {
             rows,
             offset,

@@ -48,7 +48,7 @@ pub struct UserRows {
 }
 
 impl UserRows {
-    pub(super) fn new(rows: usize, nv: usize) -> Self {
+    pub(crate) fn new(rows: usize, nv: usize) -> Self {
         UserRows {
             residual: vec![0.0; rows],
             jacobian: Matrix::zeros(rows, nv),
@@ -57,7 +57,7 @@ impl UserRows {
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.jacobian.clear();
         for part in [&mut self.residual, &mut self.rate, &mut self.bias] {
             part.fill(0.0);

@@ -8,6 +8,7 @@ use crate::algorithm::pack::{Pack, dot, record, spread, write};
 use crate::algorithm::relations::{ROWS, Relation, Relations, row_of_block};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
+use crate::thresholds::MATRIX_IN_CACHE;
 
 record! {
     /// What is kept of a freedom, about the origin of the tree's first body.
@@ -29,9 +30,6 @@ record! {
         both: 6,
     }
 }
-
-/// Up to this many freedoms the results of a state stay in the first- and second-level caches.
-const NEAR: usize = 64;
 
 /// Which products make which entries.
 #[derive(Clone, Debug)]
@@ -90,7 +88,7 @@ impl<M: Scalar> Pairs<M> {
         let nv = self.1;
         let own = &packs[pack];
         let at = block * ROWS * nv + pack * K::WIDTH;
-        if nv > NEAR {
+        if nv > MATRIX_IN_CACHE {
             for r in 0..rows {
                 let next = (at + r * nv).wrapping_sub(2 * K::WIDTH);
                 K::prefetch(dq, next);

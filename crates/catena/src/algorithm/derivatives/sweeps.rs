@@ -9,6 +9,7 @@ use crate::algorithm::pack::{
 };
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
+use crate::thresholds::ROWS_AHEAD;
 
 record! {
     /// What is kept of a freedom, about the reference point of its group.
@@ -30,9 +31,6 @@ record! {
         origin: 3,
     }
 }
-
-/// Prefetch distance of results, in rows.
-const AHEAD: usize = 6;
 
 /// Rows from `start` to before `end`, along a branch of the tree and within a group.
 #[derive(Clone, Copy, Debug)]
@@ -493,7 +491,7 @@ fn write_row<S: Scalar, K: Pack<S>>(
     put::<S, K>(dq, at, x[0]);
     put::<S, K>(dv, at, x[1]);
     put::<S, K>(dtau, at, x[2]);
-    let next = at + AHEAD * nv;
+    let next = at + ROWS_AHEAD * nv;
     K::prefetch(dq, next);
     K::prefetch(dv, next);
     K::prefetch(dtau, next);

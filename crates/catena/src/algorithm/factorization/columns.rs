@@ -22,6 +22,7 @@ use crate::matrix::Matrix;
 use crate::model::{JointKind, Model, Tree};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Mat3, Motion, Vec3};
+use crate::thresholds::EXPLICIT_TRIANGLE;
 
 /// Many right-hand sides.
 pub const CARD: Card = Card {
@@ -35,9 +36,6 @@ pub const CARD: Card = Card {
 
 /// Packs that are swept through the tree together.
 const CHUNK: usize = 4;
-
-/// Up to this many freedoms U is formed explicitly.
-const WRITTEN_OUT: usize = 40;
 
 /// Matrices of nv columns that fit into the panel.
 const PANEL: usize = 3;
@@ -116,7 +114,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
         let (way, way_start) = ways(&end);
         let zero = [K::Many::zero(); CHUNK];
-        let written = if nv <= WRITTEN_OUT {
+        let written = if nv <= EXPLICIT_TRIANGLE {
             nv.div_ceil(K::WIDTH)
         } else {
             0
@@ -564,7 +562,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
 /// For each freedom, those with it among the freedoms beyond them, in runs without gaps.
 fn ways(end: &[usize]) -> (Vec<(usize, usize)>, Vec<usize>) {
     let (mut way, mut way_start) = (Vec::new(), vec![0]);
-    if end.len() > WRITTEN_OUT {
+    if end.len() > EXPLICIT_TRIANGLE {
         return (way, way_start);
     }
     for k in 0..end.len() {

@@ -12,6 +12,7 @@ use crate::algorithm::pack::{
 use crate::algorithm::relations::{ROWS, Relation, Relations, row_of_block};
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
+use crate::thresholds::MATRIX_IN_CACHE;
 
 record! {
     /// What is kept of a freedom, about the reference point of its group.
@@ -33,9 +34,6 @@ impl<M: Scalar> EntryRecord<M> {
         [x, y, z, u, v, w]
     }
 }
-
-/// Up to this many freedoms a matrix stays in the first-level cache.
-const NEAR: usize = 64;
 
 /// Which products make which entries.
 #[derive(Clone, Debug)]
@@ -108,7 +106,7 @@ impl<M: Scalar> Entries<M> {
         let zero = M::zero();
         let column = pack * K::WIDTH;
         let at = block * ROWS * nv + column;
-        if nv > NEAR {
+        if nv > MATRIX_IN_CACHE {
             let mut ahead = at.wrapping_sub(2 * K::WIDTH);
             for _ in 0..rows {
                 K::prefetch(inertia, ahead);

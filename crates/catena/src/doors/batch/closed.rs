@@ -5,8 +5,8 @@
 use super::lanes::{Given, Job, LaneWork, Place, not_positive};
 use super::question::Question;
 use super::{Batch, Failure, Path, each};
+use crate::ClosedChain;
 use crate::Dynamics;
-use crate::algorithm::constrained::ClosedChain;
 use crate::doors::native::Wides;
 use crate::error::Result;
 use crate::model::Model;

@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::lanes::{Given, LaneWork, Place, Transposed, not_positive};
-use super::question::{Question, SMALL, in_lane};
+use super::question::{Question, in_lane};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::derivatives::pairs::{PairRecord, Pairs};
@@ -18,6 +18,7 @@ use crate::model::Model;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
+use crate::thresholds::MATRICES_IN_LANES;
 
 /// Workspaces of the derivatives of inverse dynamics, of one thread: bodies with a state in each lane, then state after state
 /// with a column in each lane.
@@ -63,7 +64,7 @@ impl Question for OfInverse {
             Box::new(OfEfforts {
                 recursion: inverse::PairRecursion::new(model),
                 transposed: Transposed::new(model),
-                pairs: match model.nv() <= SMALL {
+                pairs: match model.nv() <= MATRICES_IN_LANES {
                     true => Pairs::new::<Wide<V>, One, f64>(model),
                     false => Pairs::new::<Fused, Register<V>, f64>(model),
                 },
@@ -113,7 +114,7 @@ impl Question for OfInverse {
         let mut sum = Vec::new();
         let external = elements::loaded(model, state, external, &mut sum);
         let vdot = &work.input[..nv];
-        if nv <= SMALL {
+        if nv <= MATRICES_IN_LANES {
             recursion.run(model, state, vdot, external);
             let (dq, dv) = work.output[..2 * size].split_at_mut(size);
             let out = [dq, dv, &mut []];
@@ -162,7 +163,7 @@ impl Question for OfForward {
                 recursion: forward::Recursion::new(model),
                 transposed: Transposed::new(model),
                 sweeps: Sweeps::new(model),
-                in_lanes: (model.nv() <= SMALL).then(|| Sweeps::new(model)),
+                in_lanes: (model.nv() <= MATRICES_IN_LANES).then(|| Sweeps::new(model)),
                 vdot: vec![Wide::zero(); model.nv()],
                 squares: squares::<V>(Kernel::ForwardDerivatives, model, native.as_ref()),
             })

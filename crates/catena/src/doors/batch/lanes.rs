@@ -15,6 +15,7 @@ use crate::scalar::prefetch;
 use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use crate::state::Base;
+use crate::thresholds::NUMBERS_AHEAD;
 use std::marker::PhantomData;
 
 /// What is given of the states of a batch, one after another. What a question does not need is empty.
@@ -562,17 +563,14 @@ fn scatter<V: Vector>(
         let rows = square(from);
         for lane in 0..V::LANES {
             let at = (first + lane) * size + column;
-            if column + AHEAD < size {
-                prefetch(into, at + AHEAD);
+            if column + NUMBERS_AHEAD < size {
+                prefetch(into, at + NUMBERS_AHEAD);
             }
             rows[lane].store(&mut into[at..at + V::LANES]);
         }
     }
     bad
 }
-
-/// Prefetch distance of the cache lines of a result, in numbers.
-const AHEAD: usize = 32;
 
 /// The first registers, as many as lanes, transposed.
 #[inline(always)]

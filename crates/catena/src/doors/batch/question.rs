@@ -17,6 +17,7 @@ use crate::model::{FrameInfo, Model};
 use crate::scalar::{Fused, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
+use crate::thresholds::MATRICES_IN_LANES;
 
 /// A question for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its workspace, an
 /// implementation of this, and a method of `Batch`.
@@ -187,7 +188,7 @@ impl Question for Inertia {
             })
         });
         let code = work.native.inertia.as_ref();
-        if code.is_none() && model.nv() > SMALL {
+        if code.is_none() && model.nv() > MATRICES_IN_LANES {
             return;
         }
         let nv = model.nv();
@@ -259,9 +260,6 @@ impl Question for Inertia {
         dynamics.inertia(state).map(|_| ())
     }
 }
-
-/// Up to this many freedoms the matrices of all lanes are small enough to be computed with a state in each.
-pub(crate) const SMALL: usize = 20;
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
 /// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.

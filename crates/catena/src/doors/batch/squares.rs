@@ -6,6 +6,7 @@
 
 use crate::scalar::prefetch;
 use crate::scalar::{Scalar, Vector, Wide};
+use crate::thresholds::SQUARES_AHEAD;
 use std::marker::PhantomData;
 
 /// All that is written of one kind of result.
@@ -34,9 +35,6 @@ struct Square {
     apart: bool,
     from: [u32; 8],
 }
-
-/// Prefetch distance in blocks.
-const AHEAD: usize = 2;
 
 impl<V: Vector> Squares<V> {
     /// For results whose numbers are found in these registers of so many, or are zero. The wanted numbers are written; the others may
@@ -75,7 +73,7 @@ impl<V: Vector> Squares<V> {
             }
         }
         for k in 0..squares.len() {
-            let Square { at, apart, .. } = squares[(k + AHEAD).min(squares.len() - 1)];
+            let Square { at, apart, .. } = squares[(k + SQUARES_AHEAD).min(squares.len() - 1)];
             (squares[k].ahead, squares[k].apart) = (at, apart);
         }
         let mut read: Vec<u32> = (0..size)
@@ -102,7 +100,7 @@ impl<V: Vector> Squares<V> {
     /// Prefetches the cache lines of the first blocks.
     #[inline(always)]
     pub fn prefetch_first(&self, out: &[f64]) {
-        let (size, count) = (self.places.len(), self.squares.len().min(AHEAD));
+        let (size, count) = (self.places.len(), self.squares.len().min(SQUARES_AHEAD));
         for square in &self.squares[..count] {
             for lane in 0..V::LANES {
                 let at = lane * size + square.at as usize;

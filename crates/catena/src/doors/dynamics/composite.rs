@@ -27,9 +27,10 @@ mod one_state {
     use crate::algorithm::inertia_matrix::composite_bodies::{Composites, add_rotors};
     use crate::algorithm::inertia_matrix::entries::{Entries, EntryRecord};
     use crate::algorithm::pack::{Record, Register};
-    use crate::arch::{Columns, Link, Links, Registers, SMALL};
+    use crate::arch::{Columns, Link, Links, Registers};
     use crate::scalar::{Vector, Wide};
     use crate::space::Space;
+    use crate::thresholds::COLUMN_BY_COLUMN;
 
     #[derive(Clone, Debug)]
     pub(crate) struct OneState<V: Vector> {
@@ -54,7 +55,7 @@ mod one_state {
         /// I(q), or a part of it.
         #[inline(always)]
         pub fn inertia(&mut self, model: &Model, q: &[Fused], part: Part, inertia: &mut [Fused]) {
-            if model.nv() <= SMALL {
+            if model.nv() <= COLUMN_BY_COLUMN {
                 return self.by_columns(model, q, part, inertia);
             }
             self.fill_packs(model, q);

@@ -14,9 +14,9 @@
 //! Where rows are dependent the accelerations have derivatives only along changes that keep all loops closed; for others
 //! these are the derivatives with dependent rows left out. dλ then has minimum norm.
 
-use super::closed_chain::{ClosedChain, finite};
-use super::rows::{Axes, Rows, Stabilisation};
+use super::{ClosedChain, finite};
 use crate::algorithm::Card;
+use crate::algorithm::constrained::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::error::{Error, ErrorKind, Result};
@@ -31,7 +31,7 @@ pub const CARD: Card = Card {
     name: "Derivatives of closed chains",
     question: "derivatives of closed-chain accelerations and multipliers",
     call: "ClosedChain::derivatives",
-    file: "algorithm/constrained/derivatives.rs",
+    file: "doors/closed_chain/derivatives.rs",
     order: "O(n) solutions of O(n + m) or O(m²)",
     source: "implicit function theorem on Mufti 65–73; Carpentier & Mansard 2018 for the tree",
 };

@@ -9,7 +9,7 @@
 //! (E + GᵀG) z = −Gᵀ c                      (λ is already orthogonal to N)
 //! ```
 
-use super::closed_chain::ClosedChain;
+use super::ClosedChain;
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::passive::passive_force;
 use crate::dense::cholesky_solve;

@@ -11,9 +11,12 @@
 //!
 //! Fewer independent actuators than freedoms cannot produce a motion of choice, and are refused.
 
-use super::closed_chain::{CLOSED, ClosedChain, finite};
-use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE, norm};
+use super::{ClosedChain, finite};
 use crate::algorithm::Card;
+use crate::algorithm::constrained::CLOSED;
+use crate::algorithm::constrained::complete_orthogonal::{
+    CompleteOrthogonal, RANK_TOLERANCE, norm,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::spatial::Force;
@@ -24,7 +27,7 @@ pub const CARD: Card = Card {
     name: "Efforts of chosen actuators",
     question: "inverse dynamics of closed chains",
     call: "ClosedChain::inverse",
-    file: "algorithm/constrained/actuators.rs",
+    file: "doors/closed_chain/actuators.rs",
     order: "O(n m²)",
     source: "Mufti 1983, eq. 40 and appendix; Nakamura & Ghodoussi 1989",
 };

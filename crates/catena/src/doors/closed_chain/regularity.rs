@@ -4,7 +4,7 @@
 //! assembly ends at positions that are closed to its tolerance ε but √ε away from a closed one. What is measured at random positions compares them with each
 //! other, because how small singular values are elsewhere is a property of the mechanism.
 
-use super::closed_chain::ClosedChain;
+use super::ClosedChain;
 use crate::error::Result;
 use crate::state::State;
 

@@ -4,8 +4,8 @@
 //! efforts on them and the constraints, efforts with A λ = 0 change only the loads of the constraints: friction in
 //! several joints of one loop can block the same motion, and how they share the load is indeterminate for rigid bodies.
 
-use super::closed_chain::ClosedChain;
-use super::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE};
+use super::ClosedChain;
+use crate::algorithm::constrained::complete_orthogonal::{CompleteOrthogonal, RANK_TOLERANCE};
 use crate::error::Result;
 use crate::state::State;
 

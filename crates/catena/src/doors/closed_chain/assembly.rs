@@ -10,12 +10,12 @@
 //!
 //! A mechanism has several branches; the guess chooses. Where it leads to none, as from a stretched position, at which no step
 //! closes the loop to first order, other guesses about it are tried, near ones first, and the closed position nearest to
-//! the guess is taken. A false closure is impossible: the residual is that of [`Rows`](super::Rows), which has no zero where a
+//! the guess is taken. A false closure is impossible: the residual is that of [`Rows`](crate::algorithm::constrained::Rows), which has no zero where a
 //! revolute or fixed joint is rotated by 180°.
 
-use super::closed_chain::{ClosedChain, finite};
-use super::complete_orthogonal::{CompleteOrthogonal, norm};
+use super::{ClosedChain, finite};
 use crate::algorithm::Card;
+use crate::algorithm::constrained::complete_orthogonal::{CompleteOrthogonal, norm};
 use crate::dense::cholesky_solve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -28,7 +28,7 @@ pub const CARD: Card = Card {
     name: "Assembly by Levenberg–Marquardt",
     question: "a closed state near a guess",
     call: "ClosedChain::assemble",
-    file: "algorithm/constrained/assembly.rs",
+    file: "doors/closed_chain/assembly.rs",
     order: "O(n m²) per iteration",
     source: "Levenberg 1944; Marquardt 1963; Nocedal & Wright 2006, sec. 10.3",
 };

@@ -8,7 +8,7 @@
 //! v ← v + w,   w = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ ξ̇     once: it is linear
 //! ```
 
-use super::closed_chain::{ClosedChain, finite};
+use super::{ClosedChain, finite};
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::State;
 

@@ -17,11 +17,11 @@
 //! q(tₖ + s) = qₖ ⊕ (c₁ s + c₂ s² + … ),        v = c₁,   v̇ = 2 c₂               (2)
 //! ```
 
-use super::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::algorithm::Card;
-use crate::algorithm::constrained::ClosedChain;
 use crate::algorithm::derivatives::centroidal::{CentroidalMomentum, centroidal_momentum};
+use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
 use crate::dense::Lu;
+use crate::doors::ClosedChain;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -35,7 +35,7 @@ pub const CARD: Card = Card {
     name: "Inverse kinematics by Levenberg–Marquardt",
     question: "positions that put frames where they are wanted",
     call: "InverseKinematics::reach",
-    file: "algorithm/kinematics/inverse.rs",
+    file: "doors/inverse_kinematics.rs",
     order: "O(n m²) per iteration",
     source: "Levenberg 1944; Marquardt 1963; Wampler 1986",
 };
@@ -159,7 +159,7 @@ impl Limited {
 /// Inverse kinematics of one model, in `f64`.
 ///
 /// ```
-/// use catena::algorithm::kinematics::inverse::{Goal, InverseKinematics, Search, Target};
+/// use catena::inverse_kinematics::{Goal, InverseKinematics, Search, Target};
 /// use catena::spatial::Vec3;
 /// use catena::{State, model::embedded};
 ///

@@ -1,11 +1,27 @@
 //! The checked entry point for closed chains in `f64`: states, accelerations, multipliers and loads.
 
-use super::cut_loops::{CutLoops, Route};
-use super::loads::{Loads, Sharing};
-use super::rows::{Axes, Rows, Stabilisation};
-use super::sharp::Sharp;
-use super::user::{UserConstraint, UserRows};
+pub mod actuators;
+pub mod assembly;
+pub mod derivatives;
+pub mod freedoms;
+pub(crate) mod friction;
+pub mod loads;
+mod projection;
+pub mod regularity;
+mod sharp;
+
+pub use actuators::ClosedEfforts;
+pub use assembly::Assembled;
+pub use derivatives::ClosedDerivatives;
+pub use freedoms::Freedoms;
+pub use friction::SharedFriction;
+pub use loads::{Loads, Sharing};
+pub use regularity::Regularity;
+
 use crate::Dynamics;
+use crate::algorithm::constrained::cut_loops::{CutLoops, Route};
+use crate::algorithm::constrained::rows::{Axes, Rows, Stabilisation};
+use crate::algorithm::constrained::{CLOSED, CONSISTENT, NOTHING, UserConstraint, UserRows};
 use crate::doors::{all_finite, too_large};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
@@ -13,21 +29,13 @@ use crate::residual::larger;
 use crate::scalar::{Count, Operations};
 use crate::spatial::Force;
 use crate::state::{State, StateView};
+use sharp::Sharp;
 use std::sync::Arc;
-
-/// Residuals (m, rad, m/s, rad/s) below which a loop counts as closed.
-pub const CLOSED: f64 = 1e-6;
-
-/// A right-hand side whose inconsistent part exceeds this fraction is refused.
-pub const CONSISTENT: f64 = 1e-6;
-
-/// A contradiction smaller than this is round-off, m/s² or rad/s², where all rows ask for no acceleration.
-pub(super) const NOTHING: f64 = 1e-14;
 
 /// Dynamics of a model with constraints, in `f64`.
 ///
 /// ```
-/// use catena::algorithm::constrained::ClosedChain;
+/// use catena::ClosedChain;
 /// use catena::{State, model::embedded};
 ///
 /// let model = embedded::model("four-bar-1")?;
@@ -39,24 +47,24 @@ pub(super) const NOTHING: f64 = 1e-14;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ClosedChain {
-    pub(super) model: Model,
+    model: Model,
     /// The checks of states and forces, and the algorithms of the tree.
-    pub(super) tree: Dynamics,
-    pub(super) user: Vec<Arc<dyn UserConstraint>>,
+    tree: Dynamics,
+    user: Vec<Arc<dyn UserConstraint>>,
     user_rows: Vec<UserRows>,
-    pub(super) work: CutLoops,
+    work: CutLoops,
     axes: Axes,
     stabilisation: Stabilisation,
     /// Held freedoms.
     held: Vec<usize>,
     /// The conditions on positions alone, where there are rows on velocities besides.
-    pub(super) positions: Option<Box<ClosedChain>>,
+    positions: Option<Box<ClosedChain>>,
     /// Workspace of double-double arithmetic, once it was needed.
-    pub(super) sharp: Option<Box<Sharp>>,
+    sharp: Option<Box<Sharp>>,
 }
 
 /// Refuses non-finite results.
-pub(super) fn finite(what: &str, x: &[f64]) -> Result<()> {
+fn finite(what: &str, x: &[f64]) -> Result<()> {
     if all_finite(x) {
         return Ok(());
     }
@@ -274,7 +282,7 @@ impl ClosedChain {
     }
 
     /// Decomposes the rows at a state.
-    pub(super) fn decompose(&mut self, time: f64, state: &State) -> Result<()> {
+    fn decompose(&mut self, time: f64, state: &State) -> Result<()> {
         self.tree.check(state)?;
         self.evaluate(time, state);
         self.work.factorize_dense(&self.model, &state.q);
@@ -419,7 +427,7 @@ impl ClosedChain {
             // indeterminate loads are found from all rows together
             self.work.factorize_dense(&self.model, &state.q);
         }
-        let loads = super::loads::loads(self, state, tau, external, sharing);
+        let loads = loads::loads(self, state, tau, external, sharing);
         for load in loads.tree.iter().chain(&loads.constraints) {
             finite("a load in the joints", &load.to_array())?;
         }
@@ -512,7 +520,7 @@ impl ClosedChain {
     }
 
     /// The constraint with the largest entry of `values` (one per row), and that entry.
-    pub(super) fn worst<'a>(&'a self, values: &[f64]) -> (&'a str, f64) {
+    fn worst<'a>(&'a self, values: &[f64]) -> (&'a str, f64) {
         let mut worst = (0, 0.0f64);
         for (k, x) in values.iter().enumerate() {
             if x.is_nan() || x.abs() > worst.1 {
@@ -526,7 +534,7 @@ impl ClosedChain {
     }
 
     /// Checks the constraints on positions and velocities.
-    pub(super) fn check_closed(&self) -> Result<()> {
+    fn check_closed(&self) -> Result<()> {
         match self.violation() {
             None => Ok(()),
             Some(what) => Err(Error::new(

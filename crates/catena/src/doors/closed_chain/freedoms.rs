@@ -11,7 +11,7 @@
 //! The elimination chooses its pivots among entries that are at least a tenth of the largest, the last velocity first: cranks, which come
 //! first in a tree, stay independent where the position allows it.
 
-use super::closed_chain::{ClosedChain, finite};
+use super::{ClosedChain, finite};
 use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -22,7 +22,7 @@ pub const CARD: Card = Card {
     name: "Freedoms of a mechanism",
     question: "independent velocities of closed chains, reduced inertia",
     call: "ClosedChain::freedoms",
-    file: "algorithm/constrained/freedoms.rs",
+    file: "doors/closed_chain/freedoms.rs",
     order: "O(n m²)",
     source: "Mufti 1983, eq. 40; Wehage & Haug 1982 (coordinate partitioning)",
 };

@@ -6,8 +6,8 @@
 //! missing. So ξ, ξ̇, J and the bias are evaluated in [`DoubleDouble`] there, and corrections with the `f64` factors are
 //! repeated until they vanish (iterative refinement): the remaining error is ε²/σ³.
 
-use super::closed_chain::ClosedChain;
-use super::rows::{Axes, Rows};
+use super::ClosedChain;
+use crate::algorithm::constrained::rows::{Axes, Rows};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;

@@ -1,0 +1,47 @@
+//! Sizes at which one way of computing takes over from another, and how far ahead memory is prefetched: what depends on the caches of
+//! processors and on nothing in the mechanics.
+//!
+//! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic stands beside it:
+//! 32 KiB in the first level and 1 MiB in the second, as processors for AVX2 and AVX-512 have at least. `cargo bench -p catena --bench cost`
+//! prints the times of every route over the number of bodies, and `--bench instructions` counts instructions on both sides of a size.
+
+/// Bytes of the first-level cache that results may fill and still be there when they are read again.
+pub(crate) const FIRST_CACHE: usize = 32 << 10;
+
+/// Freedoms up to which a square matrix fits the first-level cache: 64² numbers are 32 KiB. Beyond, entries are written past the caches.
+pub(crate) const MATRIX_IN_CACHE: usize = 64;
+
+/// Freedoms up to which one state's inertia matrix is computed column by column in registers. Every column is carried to the base, n²/2
+/// steps in all; beyond this size products of freedoms in common axes, n²/2 short dot products, take fewer instructions.
+pub(crate) const COLUMN_BY_COLUMN: usize = 16;
+
+/// Freedoms up to which matrices are computed with a state in each lane: 20² numbers in eight lanes are 25 KiB, which the first-level
+/// cache holds. Beyond, they are computed state by state with a column in each lane.
+pub(crate) const MATRICES_IN_LANES: usize = 20;
+
+/// Freedoms up to which the triangle U of the factorization is formed explicitly, for many right-hand sides: a product with it is
+/// cheaper than two passes along the tree while 40²/2 numbers stay in the first-level cache.
+pub(crate) const EXPLICIT_TRIANGLE: usize = 40;
+
+/// Rows of constraints up to which all are decomposed together: as fast as along the tree there, and it finds dependent rows with
+/// pivots from all of them.
+pub(crate) const ROWS_TOGETHER: usize = 12;
+
+/// Freedoms up to which implicit methods use the dense matrix of Newton's method: it needs fewer iterations and fewer evaluations than
+/// the matrix along the tree, whose cost is linear.
+pub(crate) const DENSE_NEWTON: usize = 32;
+
+/// Freedoms up to which machine code is generated for a model without being asked: beyond, generating it takes longer than many runs.
+pub const COMPILED: usize = 100;
+
+/// Prefetch distance of the rows of derivatives, in rows.
+pub(crate) const ROWS_AHEAD: usize = 6;
+
+/// Prefetch distance of transposed squares of results, in squares.
+pub(crate) const SQUARES_AHEAD: usize = 2;
+
+/// Prefetch distance of the cache lines of a result, in numbers.
+pub(crate) const NUMBERS_AHEAD: usize = 32;
+
+/// Registers of results prefetched while one sine is computed.
+pub(crate) const REGISTERS_PER_SINE: usize = 8;
