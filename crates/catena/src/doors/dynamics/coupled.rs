@@ -3,7 +3,7 @@
 //! The methods of [`Dynamics`] that meet a model with eliminated couplings come here: the state is expanded, the tree's own method
 //! computes, and the result is contracted ([`Couplings`] has the equations).
 
-use super::{Dynamics, Native, check_pivots_of, finite_result, too_large};
+use super::{Dynamics, Kept, Native, check_pivots_of, finite_result, too_large};
 use crate::algorithm::derivatives::{
     CentroidalMomentum, ForwardDerivatives, InverseDerivatives, generalized_jacobian,
 };
@@ -31,9 +31,9 @@ pub(super) struct Coupled {
     pub tau: Vec<f64>,
     pub vdot: Vec<f64>,
     factors: ClusterFactorization<f64>,
-    is_factorized: bool,
-    /// Code left the accelerations, and no factors.
-    pending: Option<Vec<f64>>,
+    /// Where the factors are, and the tree's positions where code left no factors.
+    kept: Kept,
+    positions: Vec<f64>,
     pub matrices: Matrices,
     pub native: Option<Box<Native>>,
 }
@@ -56,6 +56,12 @@ pub(super) struct Matrices {
 }
 
 impl Coupled {
+    /// Code found the accelerations at the expanded state, and left no factors.
+    fn leave_positions(&mut self) {
+        self.positions.copy_from_slice(&self.state.q);
+        self.kept = Kept::AtPositions;
+    }
+
     pub(super) fn new(model: &Model, couplings: &Couplings) -> Self {
         let (tree, nv) = (model.clone().open_tree(), model.nv());
         let none = || Matrix::zeros(0, 0);
@@ -65,8 +71,8 @@ impl Coupled {
             tau: vec![0.0; nv],
             vdot: vec![0.0; nv],
             factors: ClusterFactorization::new(&tree, couplings),
-            is_factorized: false,
-            pending: None,
+            kept: Kept::None,
+            positions: vec![0.0; tree.nq()],
             matrices: Matrices {
                 columns: none(),
                 square: none(),
@@ -273,8 +279,7 @@ impl Dynamics {
         external: &[Force<f64>],
     ) -> Result<&[f64]> {
         self.with_coupled(|tree, coupled| {
-            coupled.is_factorized = false;
-            coupled.pending = None;
+            coupled.kept = Kept::None;
             coupled.expand(state)?;
             coupled.check_vector("efforts", tau)?;
             if let Some(native) = &mut coupled.native
@@ -287,7 +292,7 @@ impl Dynamics {
                 coupled.vdot.copy_from_slice(vdot);
                 check_pivots_of(&coupled.model, inverse_pivots)?;
                 finite_result("accelerations", &coupled.model, &coupled.vdot)?;
-                coupled.pending = Some(coupled.state.q.clone());
+                coupled.leave_positions();
                 return Ok(());
             }
             tree.coupled_general_forward(coupled, tau, external)
@@ -316,7 +321,7 @@ impl Dynamics {
         check_pivots_of(&coupled.model, factors.inverse_pivots())?;
         factors.solve(&self.model, couplings, &mut coupled.vdot);
         finite_result("accelerations", &coupled.model, &coupled.vdot)?;
-        coupled.is_factorized = true;
+        coupled.kept = Kept::InComponents;
         Ok(())
     }
 
@@ -343,8 +348,7 @@ impl Dynamics {
 
     pub(super) fn coupled_factorize(&mut self, state: &State) -> Result<()> {
         self.with_coupled(|tree, coupled| {
-            coupled.is_factorized = false;
-            coupled.pending = None;
+            coupled.kept = Kept::None;
             coupled.expand(state)?;
             tree.check_state(&coupled.state)?;
             tree.factorize_clusters(coupled)
@@ -358,18 +362,19 @@ impl Dynamics {
         let factors = &mut coupled.factors;
         factors.factorize(&self.model, couplings, &coupled.state.q);
         check_pivots_of(&coupled.model, factors.inverse_pivots())?;
-        coupled.is_factorized = true;
+        coupled.kept = Kept::InComponents;
         Ok(())
     }
 
     pub(super) fn coupled_solve(&mut self, x: &mut [f64]) -> Result<()> {
         self.with_coupled(|tree, coupled| {
             coupled.check_vector("right-hand side", x)?;
-            if let Some(positions) = coupled.pending.take() {
-                coupled.state.q.copy_from_slice(&positions);
+            if coupled.kept == Kept::AtPositions {
+                coupled.kept = Kept::None;
+                coupled.state.q.copy_from_slice(&coupled.positions);
                 tree.factorize_clusters(coupled)?;
             }
-            if !coupled.is_factorized {
+            if coupled.kept == Kept::None {
                 return Err(Error::new(
                     ErrorKind::Input,
                     "there is no factorization to solve with",
@@ -626,8 +631,7 @@ impl Dynamics {
         found: &mut ForwardDerivatives,
     ) -> Result<()> {
         self.with_coupled(|tree, coupled| {
-            coupled.is_factorized = false;
-            coupled.pending = None;
+            coupled.kept = Kept::None;
             coupled.expand(state)?;
             coupled.check_vector("efforts", tau)?;
             tree.check_state(&coupled.state)?;
@@ -644,7 +648,7 @@ impl Dynamics {
                 check_pivots_of(&coupled.model, inverse_pivots)?;
                 finite_result("accelerations", &coupled.model, &coupled.vdot)?;
             }
-            coupled.pending = Some(coupled.state.q.clone());
+            coupled.leave_positions();
             Ok(())
         })
     }
