@@ -387,13 +387,14 @@ class Model(_catena.Model):
         m = self._mechanical(q, v)
         return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
 
-    def centroidal(self, q: Any, v: Any = None) -> Centroidal:
+    def centroidal(self, q: Any, v: Any = None, *, out: Optional[Array] = None) -> Centroidal:
         """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more.
 
+        `out`, (12 nv + 19,) or (N, 12 nv + 19), reuses memory: the arrays of the result lie in it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
-        c, nv = self._centroidal(q, v), self.nv
+        c, nv = self._centroidal(q, v, out), self.nv
         rest, shape = c[..., 12 * nv :], c.shape[:-1]
         return Centroidal(
             c[..., : 6 * nv].reshape(shape + (6, nv)),
@@ -404,8 +405,9 @@ class Model(_catena.Model):
             rest[..., 10:19].reshape(shape + (3, 3)),
         )
 
-    def kinematics(self, q: Any, v: Any = None, a: Any = None) -> Kinematics:
+    def kinematics(self, q: Any, v: Any = None, a: Any = None, *, out: Optional[Array] = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
+        `out`, (frames, 28) or (N, frames, 28), reuses memory: the arrays of the result lie in it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -414,15 +416,7 @@ class Model(_catena.Model):
         >>> motion[arm.bodies[-1]].velocity.shape
         (6,)
         """
-        return Kinematics(self.frames, self._kinematics(q, v, a))
-
-    def operational_inertia(self, q: Any, frame: str) -> Array:
-        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
-
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
-        """
-        return self._operational(q, frame)[..., 1, :, :]
-
+        return Kinematics(self.frames, self._kinematics(q, v, a, out))
 
     def factor(self, q: Any) -> "Factorization":
         """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.

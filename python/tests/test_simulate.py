@@ -421,4 +421,9 @@ for call in (
 os._exit(0)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    assert found.stdout.splitlines() == ["stopped True"] * 3, found.stderr
+    assert found.stdout.splitlines() == ["stopped True"] * 6, found.stderr
+rows = np.random.default_rng(1).uniform(-1, 1, (100_000, 60))
+factors, sides = chain.factor(rows[:20_000]), rows[:20_000]
+    lambda: [chain.factor(rows) for _ in range(100)],
+    lambda: [factors.solve(sides) for _ in range(1000)],
+    lambda: chain.reach({chain.frames[-1]: [1e3, 0.0, 0.0]}, iterations=10_000_000, tolerance=1e-300),
