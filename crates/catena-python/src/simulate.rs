@@ -11,7 +11,7 @@ use catena::algorithm::constrained::Stabilisation;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::model::Sensor;
+use catena::model::{Actuator, Sensor};
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
@@ -486,6 +486,25 @@ pub fn stops(
             .map(|(name, value)| Ok((Some(name.extract()?), value.extract()?)))
             .collect::<PyResult<_>>()?,
         Err(_) => vec![(None, restitution.extract()?)],
+/// The actuators that a controller drives, where they make a difference. Constant efforts and tables are efforts as they act, as in the program;
+/// so are all of an `unlimited` controller.
+pub fn actuators(controller: &Controller, model: &Model, unlimited: bool) -> Option<Vec<Actuator>> {
+    if unlimited
+        || matches!(
+            controller,
+            Controller::None | Controller::Constant(_) | Controller::Table(_)
+        )
+    {
+        return None;
+    }
+    let all = model.actuators();
+    let acts = |actuator: &Actuator| {
+        let limits = [actuator.max_effort, actuator.max_velocity];
+        actuator.lag != 0.0 || limits.iter().any(Option::is_some)
+    };
+    (all.len() < model.nv() || all.iter().any(acts)).then_some(all)
+}
+
     };
     for (name, value) in given {
         let chosen = match &name {
@@ -688,10 +707,6 @@ impl PyModel {
                 stops: stops(py, &built, limits, restitution)?,
                 ..Inputs::default()
             };
-            if choices.0["limited"] == true {
-                drive["unlimited"] = false.into();
-                inputs.actuators = Some(built.model.actuators());
-            }
             let parts: Vec<String> =
                 serde_json::from_value(choices.0["base"].clone()).unwrap_or_default();
             let (motion, base) = base_motion(&parts).map_err(|error| {
@@ -751,7 +766,12 @@ impl PyModel {
                         let compiler = compiles.then_some(compiler);
                         Simulation::with_compiler(
                             model, &start, inputs, events, options, drift, compiler,
+            let unlimited = choices.0["unlimited"] == true;
+            if !matches!(controller, Controller::None) {
+                drive["unlimited"] = unlimited.into();
+            }
                         )?
+                actuators: actuators(&controller, &built.model, unlimited),
                     }
                 };
                 Ok((simulation, metadata, kept))
