@@ -10,12 +10,8 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 
 from ._convert import numbers
-from ._view import program, refused
+from ._view import program
 from .errors import NotFinite, ShapeError
-
-
-# what options of the program are called here
-OPTIONS = {"--free-base with a file": 'catena.load(file, base="free")', "--open-loops leaves": "open_tree() leaves"}
 
 
 def row(name: str, x: Any, width: int) -> str:
@@ -45,24 +41,12 @@ def arrays(value: Any) -> Any:
     return made if value and made.dtype.kind in "fi" else [arrays(part) for part in value]
 
 
-def answer(*arguments: str) -> Dict[str, Any]:
-    """What the program prints as JSON."""
-    done = program(*arguments, "--json")
-    if done.returncode != 0:
-        messages = done.stderr
-        for option, words in OPTIONS.items():
-            messages = messages.replace(option, words)
-        raise refused(messages)
-    found: Dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def at_state(model: Any, command: str, state: Sequence[str], options: Sequence[str] = ()) -> Dict[str, Any]:
     """What a command says about one state of a model."""
     with tempfile.TemporaryDirectory(prefix="catena-") as folder:
         file = os.path.join(folder, "model.json")
         model.save(file)
-        found = answer(command, file, *state, *options)
+        found: Dict[str, Any] = json.loads(program(command, file, *state, *options, "--json"))
     states: List[Dict[str, Any]] = found.pop("states")
     found.pop("format", None)
     found.pop("model", None)

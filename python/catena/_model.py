@@ -387,13 +387,14 @@ class Model(_catena.Model):
         m = self._mechanical(q, v)
         return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
 
-    def centroidal(self, q: Any, v: Any = None) -> Centroidal:
+    def centroidal(self, q: Any, v: Any = None, *, out: Optional[Array] = None) -> Centroidal:
         """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more.
 
+        `out`, (12 nv + 19,) or (N, 12 nv + 19), reuses memory: the arrays of the result lie in it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
-        c, nv = self._centroidal(q, v), self.nv
+        c, nv = self._centroidal(q, v, out), self.nv
         rest, shape = c[..., 12 * nv :], c.shape[:-1]
         return Centroidal(
             c[..., : 6 * nv].reshape(shape + (6, nv)),
@@ -404,8 +405,9 @@ class Model(_catena.Model):
             rest[..., 10:19].reshape(shape + (3, 3)),
         )
 
-    def kinematics(self, q: Any, v: Any = None, a: Any = None) -> Kinematics:
+    def kinematics(self, q: Any, v: Any = None, a: Any = None, *, out: Optional[Array] = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
+        `out`, (frames, 28) or (N, frames, 28), reuses memory: the arrays of the result lie in it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -414,15 +416,7 @@ class Model(_catena.Model):
         >>> motion[arm.bodies[-1]].velocity.shape
         (6,)
         """
-        return Kinematics(self.frames, self._kinematics(q, v, a))
-
-    def operational_inertia(self, q: Any, frame: str) -> Array:
-        """Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
-
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
-        """
-        return self._operational(q, frame)[..., 1, :, :]
-
+        return Kinematics(self.frames, self._kinematics(q, v, a, out))
 
     def factor(self, q: Any) -> "Factorization":
         """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.
@@ -534,7 +528,7 @@ class Model(_catena.Model):
         loads: bool = False,
         restitution: Union[None, float, Mapping[str, float]] = None,
         base: Union[str, Sequence[str]] = (),
-        unlimited: bool = True,
+        unlimited: bool = False,
         newton: Optional[str] = None,
         coordinates: Optional[str] = None,
         max_order: Optional[int] = None,
@@ -567,7 +561,9 @@ class Model(_catena.Model):
         loads: record the loads of all joints and constraints, "joint.*" and "constraint.*".
         base: how the base moves, as of `catena simulate --base`: "move:vx,vy,vz" (m/s), "accelerate:ax,ay,az" (m/s²), "turn:wx,wy,wz"
         (rad/s), "shake:dx,dy,dz,HZ" (m), "swing:rx,ry,rz,HZ" (rad), in world axes, one or several; or a file of poses, "poses.csv".
-        unlimited: False lets the model's actuators (or the limits of its joints) limit the efforts of the control, and delay them.
+        unlimited: a control drives the model's actuators (without any: its joints with plain coordinates), which limit its efforts and delay
+        them, and joints without an actuator are passive. True lets its efforts act as it gives them, on any joint; an array of constant efforts
+        and a `catena.table` always act so.
         closing: how loops stay closed, "projection" or "baumgarte" with `alpha` in 1/s and `beta` in 1/s² (default: critical damping).
         formulation: accelerations of every step by one of the formulations that `solve` knows.
         Of "bdf": max_order 1 to 5; coordinates "joints" or "bodies" (the default of models with loops); newton, how its linear systems are
@@ -611,8 +607,8 @@ class Model(_catena.Model):
                 raise InputError(f"{name} must be a name, not {text!r}")
         if max_order is not None and (isinstance(max_order, bool) or max_order not in range(1, 6)):
             raise InputError(f"max_order must be a whole number from 1 to 5, not {max_order!r}")
-        if not unlimited and control is None:
-            raise InputError("unlimited=False: there is no control whose efforts actuators could limit")
+        if unlimited and control is None:
+            raise InputError("unlimited: there is no control whose efforts actuators could limit")
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         limits = _limits(limits)
@@ -637,7 +633,7 @@ class Model(_catena.Model):
                 restitution,
                 {
                     "base": [base] if isinstance(base, str) else list(base),
-                    "limited": not unlimited,
+                    "unlimited": bool(unlimited),
                     "newton": newton,
                     "coordinates": coordinates,
                     "max_order": None if max_order is None else int(max_order),
@@ -683,6 +679,7 @@ class Model(_catena.Model):
         events: Optional[Mapping[str, Any]] = None,
         limits: Union[bool, str] = False,
         restitution: Union[None, float, Mapping[str, float]] = None,
+        unlimited: bool = False,
     ) -> Ensemble:
         """Moves many copies of the model in time at once, each from its own state: in the lanes of registers, on all cores.
 
@@ -692,8 +689,8 @@ class Model(_catena.Model):
         unless given.
         models: a model for each member, with the bodies and joints of this one and other numbers (`replace`).
         seeds: in the place of q and v, a seed for each member, which starts from `random(seed)`.
-        control, rate, wrenches, events, limits, restitution: as in `simulate`, in the place of tau, target, stiffness and damping; a list of
-        controls has one for each member. A function of Python is asked by all members.
+        control, rate, wrenches, events, limits, restitution, unlimited: as in `simulate`, in the place of tau, target, stiffness and damping; a
+        list of controls has one for each member. A function of Python is asked by all members.
 
         The bits of a member depend on nothing but its own numbers. Members that need dry friction, stops, events, controls that are no linear
         feedback, loops, couplings, force elements or implicit methods run one by one on all cores, as `simulate` does it; the result says why.
@@ -718,7 +715,7 @@ class Model(_catena.Model):
         record = self._ensemble(
             q, v, float(duration), float(duration if interval is None else interval), method, float(rtol), atol, step,
             tau, target, stiffness, damping, None if models is None else list(models), compile,
-            controls, rate, wrenches, _events(events), _limits(limits), restitution,
+            controls, rate, wrenches, _events(events), _limits(limits), restitution, bool(unlimited),
         )
         return Ensemble(record)
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ._view import Viewer, program, refused
+from ._view import Viewer, program
 from .errors import InputError
 
 
@@ -127,9 +127,7 @@ class Run:
         with tempfile.TemporaryDirectory(prefix="catena-") as folder:
             file = os.path.join(folder, "run.parquet")
             self.save(file)
-            done = program("report", file, "-o", os.fspath(path))
-        if done.returncode != 0:
-            raise refused(done.stderr)
+            program("report", file, "-o", os.fspath(path))
 
     def view(self, *others: "Run", browser: bool = True, port: int = 0) -> Viewer:
         """Shows the run in a browser, laid over `others` if there are any: motion, curves, audit. `port` 0 is any that is free.

@@ -10,13 +10,22 @@ import sys
 import tempfile
 from typing import Any, List, Optional
 
+from ._catena import answer
 from .errors import Error, InputError
 
 
-def program(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the program to its end."""
-    command = [sys.executable, "-m", "catena", *arguments]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+# what options of the program are called here
+OPTIONS = {"--free-base with a file": 'catena.load(file, base="free")', "--open-loops leaves": "open_tree() leaves"}
+
+
+def program(*arguments: str) -> str:
+    """What a command of the program prints. It runs in this process."""
+    text, message, hint = answer(list(arguments))
+    if text is not None:
+        return text
+    for option, words in OPTIONS.items():
+        message, hint = message.replace(option, words), hint and hint.replace(option, words)
+    raise InputError(message.splitlines()[0].removeprefix("error: "), hint=hint)
 
 
 def refused(messages: str) -> Error:

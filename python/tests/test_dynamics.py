@@ -221,6 +221,35 @@ def test_broadcasting(arm, states):
     assert arm.inverse(np.empty((0, 6))).shape == (0, 6)
     assert arm.inertia(np.empty((0, 6))).shape == (0, 6, 6)
     assert arm.coriolis(np.empty((0, 6)), v[0]).shape == (0, 6, 6)
+    # with as many states as coordinates, too
+    for n in (6, 10):
+        whole = np.repeat(v[:1], n, axis=0)
+        for call in (arm.inverse, arm.forward):
+            assert np.array_equal(call(q[:n], v[0], v[0]), call(q[:n], whole, whole))
+            assert np.array_equal(call(q[:n], v[0]), call(q[:n], whole, np.zeros((n, 6))))
+            assert np.array_equal(call(q[0], v[0], v[:n]), call(np.repeat(q[:1], n, axis=0), whole, v[:n]))
+        for call in (arm.inverse_derivatives, arm.forward_derivatives):
+            for one, many in zip(call(q[:n], v[0], v[0]), call(q[:n], whole, whole)):
+                assert np.array_equal(one, many)
+            for one, many in zip(call(q[0], v[:n]), call(np.repeat(q[:1], n, axis=0), v[:n])):
+                assert np.array_equal(one, many)
+
+
+def test_a_row_for_all_states_is_not_repeated():
+    """A million states take the memory of what is different about them."""
+    program = """
+import resource
+import numpy as np, catena
+arm = catena.model("chain-7")
+q, out = np.full((1_000_000, 7), 0.1), np.full((1_000_000, 7), 0.1)  # 56 MB each
+arm.forward(q[:1000], out=out[:1000])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+arm.forward(q, np.ones(7), np.ones(7), out=out)
+arm.inverse(q, out=out)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert int(found.stdout) < 20_000, found.stdout + found.stderr  # kB; a row for each state would take 56,000
 
 
 def test_other_layouts_are_converted(arm, states):
@@ -253,6 +282,18 @@ def test_out(arm, states):
             parts = np.empty(state[0].shape[:-1] + (3, 6, 6))
             found = derivatives(*state, out=parts)
             assert all(np.shares_memory(part, parts) and np.array_equal(part, one) for part, one in zip(found, right))
+    for state in ((q, v), (q[0], v[0])):
+        shape, frames = state[0].shape[:-1], len(arm.frames)
+        here = np.empty(shape + (6, 6))
+        assert arm.operational_inertia(state[0], "tool", out=here) is here
+        assert np.array_equal(here, arm.operational_inertia(state[0], "tool"))
+        here = np.empty(shape + (frames, 28))
+        found, right = arm.kinematics(*state, out=here)["tool"], arm.kinematics(*state)["tool"]
+        assert all(np.shares_memory(part, here) and np.array_equal(part, one) for part, one in zip(found, right))
+        here = np.empty(shape + (12 * 6 + 19,))
+        found, right = arm.centroidal(*state, out=here), arm.centroidal(*state)
+        assert np.shares_memory(found.matrix, here) and np.array_equal(found.matrix, right.matrix)
+        assert np.shares_memory(found.centre, here) and np.array_equal(found.inertia, right.inertia)
     factors, x = arm.factor(q), np.empty((len(q), 6))
     assert factors.solve(v, out=x) is x
     assert np.array_equal(x, factors.solve(v))

@@ -351,13 +351,70 @@ def test_formulations_and_baumgarte():
     assert np.array_equal(both.q, hard.q)
 
 
-def test_actuators_limit():
+def test_actuators_limit_as_in_the_program(tmp_path):
     wheel = catena.Model("wheel").add_link("disc", mass=1.0, inertia=[0.2, 0.2, 0.4])
     wheel.add_joint("axle", "revolute", child="disc", axis=[0, 0, 1], max_effort=2.0)
-    free = wheel.simulate([0.0], duration=1, control=np.array([5.0]))
-    held = wheel.simulate([0.0], duration=1, control=np.array([5.0]), unlimited=False)
-    assert free.v[-1, 0] == pytest.approx(12.5) and held.v[-1, 0] == pytest.approx(5.0)
-    assert held.tau.max() == 2.0
+
+    def push(t, q, v):
+        return [5.0]
+
+    held = wheel.simulate([0.0], duration=1, control=push)
+    free = wheel.simulate([0.0], duration=1, control=push, unlimited=True)
+    assert held.v[-1, 0] == pytest.approx(5.0) and held.tau.max() == 2.0 and held.metadata["drive"]["unlimited"] is False
+    assert free.v[-1, 0] == pytest.approx(12.5) and free.metadata["drive"]["unlimited"] is True
+    # efforts without a controller are what acts
+    assert wheel.simulate([0.0], duration=1, control=np.array([5.0])).v[-1, 0] == pytest.approx(12.5)
+    assert wheel.simulate([0.0], duration=1, control=catena.table([0, 1], [[5.0], [5.0]])).v[-1, 0] == pytest.approx(12.5)
+
+    # the program's defaults, with the same controller
+    file = tmp_path / "wheel.json"
+    wheel.save(file)
+    there = tmp_path / "there.csv"
+    words = ["--controller", "pd", "--to", "3", "--kp", "30", "--kd", "1", "--move-time", "1e-9", "--duration", "1", "--interval", "0.1"]
+    command = [sys.executable, "-m", "catena", "simulate", str(file), "--q", "0", *words, "-o", str(there)]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = [line.split(",") for line in there.read_text().splitlines() if line and not line.startswith("#")]
+    column = next(k for k, name in enumerate(rows[0]) if name.startswith("tau."))
+    efforts = np.array([float(row[column]) for row in rows[1:]])
+    here = wheel.simulate([0.0], duration=1, interval=0.1, control=catena.pd([3.0], stiffness=30, damping=1, move_time=1e-9))
+    assert np.abs(here.tau[:, 0] - efforts).max() < 1e-9 and here.tau.max() == 2.0
+    # members of an ensemble, too
+    many = wheel.ensemble(np.zeros((2, 1)), duration=1, control=push)
+    assert np.allclose(many.v[:, 0], held.v[-1, 0]) and "actuators" in many.one_by_one
+
+
+def test_joints_without_an_actuator_are_passive():
+    free = catena.model("space-robot")
+    q, v = free.neutral(), np.zeros(free.nv)
+    push = np.zeros(free.nv)
+    push[0] = 1.0
+    with pytest.raises(catena.InputError, match="no actuator") as refused:
+        free.simulate(q, v, duration=0.1, control=lambda t, q, v: push)
+    assert "unlimited=True" in refused.value.hint
+    run = free.simulate(q, v, duration=0.1, control=lambda t, q, v: push, unlimited=True)
+    assert run.v[-1, 0] > 0 and run.finished
+
+
+def test_arrays_that_a_control_keeps_stay(planar):
+    """The arrays of one call serve the next one, unless somebody has kept them, or changed what they are."""
+    kept, parts, seen = [], [], set()
+
+    def control(t, q, v):
+        seen.add(id(q))
+        if len(kept) < 5:
+            kept.append(q)
+            parts.append(v[1:])
+        elif t > 0.5:
+            q.shape = (3, 1)
+            v.flags.writeable = False
+        q[...] = 7.0
+        return np.zeros(3)
+
+    run = planar.simulate([0.1, 0.2, 0.3], duration=1, control=control, rate=100, interval=0.01)
+    assert all(np.all(q == 7.0) for q in kept)
+    assert np.array_equal(np.array(parts), run.v[:5, 1:])
+    still = planar.simulate([0.1, 0.2, 0.3], duration=1, control=np.zeros(3), method="rk4", step=0.01, interval=0.01)
+    assert np.array_equal(run.q, still.q)
 
 
 def test_a_moving_base(planar):
@@ -406,10 +463,15 @@ t = np.linspace(0, 1, 100_000)
 arm = catena.model("stanford")
 q = np.array([0.1, 1.2, 0.5, 0.3, 0.4, 0.5]) + 0.1 * np.sin(t)[:, None]
 poses = arm.pose(q, "tool")
+rows, long = np.random.default_rng(1).uniform(-1, 1, (20_000, 60)), catena.model("chain-300")
+factors = chain.factor(rows)
 for call in (
     lambda: chain.check(100_000),
     lambda: bar.doctor([1.2, -1.2, 1.2], samples=10_000_000),
     lambda: arm.follow(t, {"tool": poses}, q[0]),
+    lambda: [chain.factor(rows) for _ in range(100)],
+    lambda: [factors.solve(rows) for _ in range(10_000)],
+    lambda: long.reach({long.frames[-1]: [1e3, 0.0, 0.0]}, iterations=10_000_000),
 ):
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
@@ -421,4 +483,4 @@ for call in (
 os._exit(0)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    assert found.stdout.splitlines() == ["stopped True"] * 3, found.stderr
+    assert found.stdout.splitlines() == ["stopped True"] * 6, found.stderr

@@ -25,6 +25,7 @@ mod table;
 mod trajectory_argument;
 mod words;
 
+use catena::error::Result;
 use std::ffi::OsString;
 
 /// The experiment of a study file, for whoever else computes its samples.
@@ -46,4 +47,13 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     program::remember(arguments);
     interrupt::survive_size_limit();
     outcome::finish(program::run)
+}
+
+/// What a command prints, typed as words without the program's own name, or what it complains about. It runs within this process and writes
+/// nothing to stdout and stderr.
+pub fn answer(words: &[String]) -> Result<String> {
+    let outcome = output::quietly(|| program::run_words(words))?;
+    let text = outcome.text.clone();
+    outcome.expect_success()?;
+    Ok(text)
 }

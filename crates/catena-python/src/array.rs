@@ -5,6 +5,7 @@ use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// `catena._convert.numbers`, which makes arrays of doubles of what is none.
 static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -98,6 +99,15 @@ impl<'py> Numbers<'py> {
         }
     }
 
+    /// The rows, or the only one, which serves all states; a row of zeros where nothing is given.
+    pub fn given(&self) -> Cow<'_, [f64]> {
+        let numbers = self.slice();
+        match numbers.is_empty() {
+            true => Cow::Owned(vec![0.0; self.width]),
+            false => Cow::Borrowed(numbers),
+        }
+    }
+
     /// A row for each of n states, repeated where there is only one.
     pub fn all(&self, n: usize) -> Cow<'_, [f64]> {
         let numbers = self.slice();
@@ -113,6 +123,14 @@ impl<'py> Numbers<'py> {
         let numbers = self.slice();
         let at = numbers.iter().position(|x| !x.is_finite())?;
         Some((at / self.width, at % self.width, numbers[at]))
+    }
+}
+
+/// The rows of these states, or the only row, which serves all.
+pub fn part<'a>(rows: &'a [f64], width: usize, states: &Range<usize>) -> &'a [f64] {
+    match rows.len() == width {
+        true => rows,
+        false => &rows[states.start * width..states.end * width],
     }
 }
 

@@ -1,6 +1,6 @@
 //! The algorithms as methods of `Model`: arrays in, arrays out, for one state or many.
 
-use crate::array::{Array, Numbers, Rows, array, writable};
+use crate::array::{Array, Numbers, Rows, array, part, writable};
 use crate::call::{Call, Wrenches, all_external, filled};
 use crate::error::{guarded, refuse};
 use crate::model::{Built, PyModel};
@@ -54,7 +54,7 @@ impl PyModel {
         let call = Call::new(py, built, arguments)?;
         let array = call.results(&[nv], out)?;
         let pushes = wrenches.view(built);
-        let Some(n) = call.states else {
+        if call.states.is_none() {
             call.one(|work| {
                 built.put(work, q.slice(), v.slice());
                 let external = pushes.single(work, 0)?;
@@ -76,15 +76,14 @@ impl PyModel {
                 Ok(())
             })?;
             return Ok(array);
-        };
+        }
         let external = all_external(&call, &pushes, q.view())?;
         let bodies = built.model.body_count() + 1;
-        let (nq, q) = (built.model.nq(), built.sound(q.all(n)));
-        let (v, input) = (v.all(n), input.all(n));
+        let (nq, q) = (built.model.nq(), built.sound(q.given()));
+        let (v, input) = (v.given(), input.given());
         call.lanes(writable(&array), |batch, states, out| {
-            let q = &q[states.start * nq..states.end * nq];
-            let v = &v[states.start * nv..states.end * nv];
-            let input = &input[states.start * nv..states.end * nv];
+            let q = part(&q, nq, &states);
+            let (v, input) = (part(&v, nv, &states), part(&input, nv, &states));
             let external = match external.is_empty() {
                 true => &[][..],
                 false => &external[states.start * bodies..states.end * bodies],
@@ -588,22 +587,17 @@ impl PyModel {
             let call = Call::new(py, &built, arguments)?;
             let (pushes, zeros) = (wrenches.view(&built), vec![0.0; nv]);
             let (built, size) = (&*built, nv * nv);
-            if let (Some(n), true) = (call.states, pushes.is_empty()) {
+            if call.states.is_some() && pushes.is_empty() {
                 let array = call.results(&[3, nv, nv], out)?;
-                let (q, v, a) = (built.sound(q.all(n)), v.all(n), a.all(n));
+                let (q, v, a) = (built.sound(q.given()), v.given(), a.given());
                 call.lanes(writable(&array), |batch, states, out| {
-                    let (from, to) = (states.start, states.end);
                     let (mut two, mut one) = (
                         vec![0.0; 2 * size * states.len()],
                         vec![0.0; size * states.len()],
                     );
-                    let q = &q[from * nq..to * nq];
-                    batch.inverse_derivatives(
-                        q,
-                        &v[from * nv..to * nv],
-                        &a[from * nv..to * nv],
-                        &mut two,
-                    )?;
+                    let q = part(&q, nq, &states);
+                    let (v, a) = (part(&v, nv, &states), part(&a, nv, &states));
+                    batch.inverse_derivatives(q, v, a, &mut two)?;
                     batch.inertia(q, &mut one)?;
                     for (k, out) in out.chunks_exact_mut(3 * size).enumerate() {
                         out[..2 * size].copy_from_slice(&two[2 * size * k..2 * size * (k + 1)]);
@@ -675,13 +669,12 @@ impl PyModel {
                     Ok(())
                 });
             }
-            if let (Some(n), true) = (call.states, pushes.is_empty()) {
+            if call.states.is_some() && pushes.is_empty() {
                 let array = call.results(&[3, nv, nv], out)?;
-                let (q, v, tau) = (built.sound(q.all(n)), v.all(n), tau.all(n));
+                let (q, v, tau) = (built.sound(q.given()), v.given(), tau.given());
                 call.lanes(writable(&array), |batch, states, out| {
-                    let (from, to) = (states.start, states.end);
-                    let (q, v) = (&q[from * nq..to * nq], &v[from * nv..to * nv]);
-                    batch.forward_derivatives(q, v, &tau[from * nv..to * nv], out)
+                    let (v, tau) = (part(&v, nv, &states), part(&tau, nv, &states));
+                    batch.forward_derivatives(part(&q, nq, &states), v, tau, out)
                 })?;
                 return Ok(array);
             }
@@ -733,15 +726,16 @@ impl PyModel {
     }
 
     /// The centroidal momentum matrix, its rate, the bias, the mass centre, the mass and the inertia: 12 nv + 19 numbers for each state.
-    #[pyo3(signature = (q, v = None))]
+    #[pyo3(signature = (q, v = None, out = None))]
     fn _centroidal<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         v: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let shape = |built: &Built| [12 * built.model.nv() + 19];
-        at_states(self, py, q, v, shape, None, |d, state, out| {
+        at_states(self, py, q, v, shape, out, |d, state, out| {
             let nv = state.v.len();
             let found = d.centroidal_momentum(state)?;
             let (matrices, rest) = out.split_at_mut(12 * nv);
@@ -761,13 +755,14 @@ impl PyModel {
     }
 
     /// Pose (16), velocity (6) and acceleration (6) of every frame.
-    #[pyo3(signature = (q, v = None, a = None))]
+    #[pyo3(signature = (q, v = None, a = None, out = None))]
     fn _kinematics<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         v: Option<&Bound<'py, PyAny>>,
         a: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
@@ -778,30 +773,30 @@ impl PyModel {
             let call = Call::new(py, &built, vec![&q, &v, &a])?;
             let (frames, zeros, a) = (&built.model.tree().frames, vec![0.0; nv], a.view());
             let rows = [q.view(), v.view()];
-            Self::matrices(
-                &call,
-                &[frames.len(), 28],
-                None,
-                rows,
-                |d, state, k, out| {
-                    let motion = d.kinematics(state, or(a.row(k), &zeros))?;
-                    for (frame, out) in frames.iter().zip(out.chunks_exact_mut(28)) {
-                        homogeneous(&motion.frame_pose(frame), &mut out[..16]);
-                        out[16..22].copy_from_slice(&motion.frame_velocity(frame).to_array());
-                        out[22..].copy_from_slice(&motion.frame_acceleration(frame).to_array());
-                    }
-                    Ok(())
-                },
-            )
+            Self::matrices(&call, &[frames.len(), 28], out, rows, |d, state, k, out| {
+                let motion = d.kinematics(state, or(a.row(k), &zeros))?;
+                for (frame, out) in frames.iter().zip(out.chunks_exact_mut(28)) {
+                    homogeneous(&motion.frame_pose(frame), &mut out[..16]);
+                    out[16..22].copy_from_slice(&motion.frame_velocity(frame).to_array());
+                    out[22..].copy_from_slice(&motion.frame_acceleration(frame).to_array());
+                }
+                Ok(())
+            })
         })
     }
 
-    /// J I⁻¹ Jᵀ of a frame and its inverse Λ: (2, 6, 6) or (N, 2, 6, 6).
-    fn _operational<'py>(
+    /// operational_inertia(q, frame, *, out=None)
+    /// --
+    ///
+    /// Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
+    #[pyo3(signature = (q, frame, *, out = None))]
+    fn operational_inertia<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         frame: &str,
+        out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let nq = built.model.nq();
@@ -809,17 +804,9 @@ impl PyModel {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
-            Self::matrices(
-                &call,
-                &[2, 6, 6],
-                None,
-                [q.view(), NONE],
-                |d, state, _, out| {
-                    let found = d.operational_inertia(state, frame)?;
-                    copy(&found.inverse, &mut out[..36])?;
-                    copy(&found.inertia, &mut out[36..])
-                },
-            )
+            Self::matrices(&call, &[6, 6], out, [q.view(), NONE], |d, state, _, out| {
+                copy(&d.operational_inertia(state, frame)?.inertia, out)
+            })
         })
     }
 

@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::{
-    Raised, asked_controller, event_functions, integrator, pushes, stops, taken,
+    Raised, actuators, asked_controller, event_functions, integrator, pushes, stops, taken,
 };
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Family;
@@ -109,6 +109,7 @@ struct Driven<'a, 'py> {
     wrenches: Option<&'a Bound<'py, PyAny>>,
     limits: &'a str,
     restitution: Option<&'a Bound<'py, PyAny>>,
+    unlimited: bool,
 }
 
 impl Driven<'_, '_> {
@@ -135,8 +136,10 @@ impl Driven<'_, '_> {
             [all] => Some(all),
             each => each.get(member),
         };
+        let (controller, _) = asked_controller(py, control, &built, &start, raised)?;
         Ok(Inputs {
-            controller: asked_controller(py, control, &built, &start, raised)?.0,
+            actuators: actuators(&controller, &built.model, self.unlimited),
+            controller,
             rate: self.rate,
             wrenches: pushes(py, &built, self.wrenches)?,
             stops: stops(py, &built, self.limits, self.restitution)?,
@@ -148,7 +151,7 @@ impl Driven<'_, '_> {
 #[pymethods]
 impl PyModel {
     /// Runs an ensemble; gives arrays by name, what failed by member, and why members ran one by one.
-    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, tau, target, stiffness, damping, models, compile, controls, rate, wrenches, events, limits, restitution))]
+    #[pyo3(signature = (q, v, duration, interval, method, rtol, atol, step, tau, target, stiffness, damping, models, compile, controls, rate, wrenches, events, limits, restitution, unlimited))]
     fn _ensemble<'py>(
         &self,
         py: Python<'py>,
@@ -172,6 +175,7 @@ impl PyModel {
         events: Option<&Bound<'py, PyDict>>,
         limits: &str,
         restitution: Option<&Bound<'py, PyAny>>,
+        unlimited: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -218,6 +222,7 @@ impl PyModel {
                 wrenches,
                 limits,
                 restitution,
+                unlimited,
             };
             if controls.len() > 1 && controls.len() != count {
                 let message = format!("there are {count} members and {} controls", controls.len());

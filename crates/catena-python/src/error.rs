@@ -77,6 +77,10 @@ fn in_python(advice: &str) -> &str {
             "`forward`, `forward_derivatives`, `loads`, `simulate` and `inverse(…, actuators=…)` know loops; `open_tree()` gives the tree without them",
         ),
         ("`stabilise`", "find a closed state with `assemble`"),
+        (
+            "name it among the actuators",
+            "give it no effort, add an actuator to the model, or choose unlimited=True: efforts then act on any joint",
+        ),
     ];
     let found = words.iter().find(|(name, _)| advice.contains(name));
     found.map_or(advice, |(_, words)| words)

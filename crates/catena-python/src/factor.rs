@@ -1,7 +1,7 @@
 //! The factorization I = U D Uᵀ as an object that solves.
 
 use crate::array::{Array, Numbers, plain, results, shown, writable, wrong_shape};
-use crate::call::Call;
+use crate::call::{Call, apart};
 use crate::error::{attribute, exception, guarded, raise};
 use crate::model::{Built, PyModel};
 use catena::Batch;
@@ -15,6 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// States between two looks at signals.
 const PART: usize = 1024;
 
+/// Numbers beyond which a batch may take longer than a person who presses Control-C waits: it then has a thread of its own.
+const LONG: usize = 1 << 20;
+
 /// Factors of one state, or of many in lanes.
 enum Kept {
     One(Box<Factorization<f64>>),
@@ -27,7 +30,7 @@ enum Kept {
 #[pyclass(module = "catena._catena", frozen)]
 pub struct Factors {
     built: Arc<Built>,
-    kept: Mutex<Kept>,
+    kept: Arc<Mutex<Kept>>,
     q: Vec<f64>,
     /// How many states; none for a single one.
     states: Option<usize>,
@@ -41,7 +44,7 @@ impl PyModel {
         guarded(py, || {
             let q = Numbers::new(py, "q", q, built.model.nq())?;
             let call = Call::new(py, &built, vec![&q])?;
-            let sound = built.sound(q.all(call.states.unwrap_or(1))).into_owned();
+            let mut sound = built.sound(q.given()).into_owned();
             let kept = match call.states {
                 None if built.model.couplings().is_some() => {
                     Kept::Clusters(Box::new(call.one(|work| {
@@ -55,19 +58,27 @@ impl PyModel {
                 })?)),
                 Some(_) => {
                     let (_, mut batch) = built.batch();
-                    py.detach(|| batch.factorize(&sound)).map_err(|error| {
-                        match batch.failures().first() {
-                            Some(failure) => call.explained(&failure.error, failure.state),
-                            None => call.explained(&error, 0),
-                        }
+                    let is_long = sound.len() > LONG;
+                    let factorize = move || {
+                        let done = batch.factorize(&sound);
+                        (batch, sound, done)
+                    };
+                    let (batch, given, done) = match is_long {
+                        true => apart(py, factorize)?,
+                        false => py.detach(factorize),
+                    };
+                    done.map_err(|error| match batch.failures().first() {
+                        Some(failure) => call.explained(&failure.error, failure.state),
+                        None => call.explained(&error, 0),
                     })?;
+                    sound = given;
                     Kept::Many(batch)
                 }
             };
             Ok(Factors {
                 states: call.states,
                 q: sound,
-                kept: Mutex::new(kept),
+                kept: Arc::new(Mutex::new(kept)),
                 built: Arc::clone(&built),
             })
         })
@@ -119,9 +130,20 @@ impl Factors {
                 return Ok(x);
             }
             // whoever waits for the factors does not keep the interpreter from those who have them
-            let done = match self.states {
-                None => self.solve_rows(out),
-                Some(_) => py.detach(|| self.solve_rows(out)),
+            let done = match (self.states, out.len() > LONG) {
+                (None, false) => solve_rows(&self.built.model, &self.kept, out),
+                (Some(_), false) => py.detach(|| solve_rows(&self.built.model, &self.kept, out)),
+                (_, true) => {
+                    let (built, kept) = (Arc::clone(&self.built), Arc::clone(&self.kept));
+                    // a thread that is left behind must not write into an array of Python
+                    let mut rows = given.to_vec();
+                    let (rows, done) = apart(py, move || {
+                        let done = solve_rows(&built.model, &kept, &mut rows);
+                        (rows, done)
+                    })?;
+                    out.copy_from_slice(&rows);
+                    done
+                }
             };
             done.map_err(|error| raise(py, &error))?;
             Ok(x)
@@ -181,29 +203,28 @@ impl Factors {
         let message = format!("b[{}] is {value}", place.join(", "));
         exception(py, "NotFinite", &message, &attributes)
     }
+}
 
-    /// Solves for every row in place. No Python runs while the factors are locked.
-    fn solve_rows(&self, rows: &mut [f64]) -> Result<()> {
-        let model = &self.built.model;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *kept {
-            Kept::One(factors) => {
-                for row in rows.chunks_exact_mut(model.nv()) {
-                    factors.solve(model, row);
-                }
+/// Solves for every row in place. No Python runs while the factors are locked.
+fn solve_rows(model: &Model, kept: &Mutex<Kept>, rows: &mut [f64]) -> Result<()> {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *kept {
+        Kept::One(factors) => {
+            for row in rows.chunks_exact_mut(model.nv()) {
+                factors.solve(model, row);
             }
-            Kept::Clusters(factors) => {
-                if let Some(couplings) = model.couplings() {
-                    let tree = model.clone().open_tree();
-                    for row in rows.chunks_exact_mut(model.nv()) {
-                        factors.solve(&tree, couplings, row);
-                    }
-                }
-            }
-            Kept::Many(batch) => batch.solve(rows)?,
         }
-        Ok(())
+        Kept::Clusters(factors) => {
+            if let Some(couplings) = model.couplings() {
+                let tree = model.clone().open_tree();
+                for row in rows.chunks_exact_mut(model.nv()) {
+                    factors.solve(&tree, couplings, row);
+                }
+            }
+        }
+        Kept::Many(batch) => batch.solve(rows)?,
     }
+    Ok(())
 }
 
 /// U and D of every state of a model with couplings.

@@ -58,6 +58,24 @@ fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| catena_cli::run(arguments))
 }
 
+/// What a command of the program prints; or nothing, with what it complains about and what to do. Control-C ends the call.
+#[pyfunction]
+fn answer(
+    py: Python<'_>,
+    words: Vec<String>,
+) -> PyResult<(Option<String>, String, Option<String>)> {
+    error::guarded(py, || {
+        let found = call::apart(py, move || catena_cli::answer(&words))?;
+        Ok(match found {
+            Ok(text) => (Some(text), String::new(), None),
+            Err(error) => {
+                let advice = error.advice().map(str::to_string);
+                (None, error.message().to_string(), advice)
+            }
+        })
+    })
+}
+
 /// The functions and classes written in Rust.
 #[pymodule]
 fn _catena(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -72,6 +90,7 @@ fn _catena(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(threads, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
+    module.add_function(wrap_pyfunction!(answer, module)?)?;
     module.add_function(wrap_pyfunction!(embedded_models, module)?)?;
     Ok(())
 }

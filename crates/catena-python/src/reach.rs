@@ -11,6 +11,10 @@ use catena::spatial::{Mat3, Vec3};
 use pyo3::prelude::*;
 use serde_json::json;
 
+/// Iterations times the cube of the freedoms beyond which a search may take longer than a person who presses Control-C waits: it then has a
+/// thread of its own. A thread takes as long to start as a short search takes.
+const LONG: f64 = 1e7;
+
 /// What is wanted of a frame, or of the mass centre (no name): a row for each instant, of 3 numbers (a position) or 12 (a pose: the upper
 /// three rows of its matrix).
 type Wanted = (Option<String>, Vec<Vec<f64>>);
@@ -91,9 +95,14 @@ impl PyModel {
                 iterations,
                 time,
             };
-            let found = py
-                .detach(|| InverseKinematics::new(&built.model).reach(&goal, &start, &search))
-                .map_err(|error| raise(py, &error))?;
+            let freedoms = built.model.nv() as f64;
+            let most = iterations as f64 * freedoms.powi(3);
+            let reach = move || InverseKinematics::new(&built.model).reach(&goal, &start, &search);
+            let found = match most > LONG {
+                true => apart(py, reach)?,
+                false => py.detach(reach),
+            };
+            let found = found.map_err(|error| raise(py, &error))?;
             let record = json!({
                 "converged": found.converged,
                 "residual": found.residual(),

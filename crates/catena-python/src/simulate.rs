@@ -11,7 +11,7 @@ use catena::algorithm::constrained::Stabilisation;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::model::Sensor;
+use catena::model::{Actuator, Sensor};
 use catena::native::Compiled;
 use catena::simulate::{
     Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
@@ -24,7 +24,8 @@ use catena_cli::{Chosen, Layout, arithmetic, base_motion, stops_description, sto
 use catena_io::run::{Header, RunWriter};
 use catena_mechanism::ByFormulation;
 use catena_plot::{Chart, Figure};
-use numpy::{PyArrayMethods, PyUntypedArrayMethods};
+use numpy::npyffi::flags::NPY_ARRAY_WRITEABLE;
+use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Value, json};
@@ -37,6 +38,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// How long a run that asks Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread asks for the lock: one
 /// that is woken earlier, by a lock that is given and taken at once, waits anew and is never served.
 const TURN: Duration = Duration::from_millis(20);
+
+/// Steps without a look at the clock, where they are quick.
+const STEPS: usize = 8;
 
 /// Most freedoms of a model that code is made for.
 const MOST_COMPILED: usize = 100;
@@ -71,6 +75,11 @@ pub fn taken(raised: &Raised) -> Option<PyErr> {
     raised.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
+fn has_raised(raised: &Raised) -> bool {
+    let kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.is_some()
+}
+
 fn keep(raised: &Raised, error: PyErr) {
     let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
     // the first one is the reason of the others
@@ -92,20 +101,70 @@ fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
     Ok(array)
 }
 
+/// The arrays of positions and velocities that a function of Python was last called with. They are filled anew for the next call, unless
+/// somebody has kept one of them (or a view of it): who does, keeps the numbers of that instant.
+#[derive(Default)]
+struct Handed(Mutex<[Option<Py<PyArray1<f64>>>; 2]>);
+
+impl Handed {
+    /// Takes the arrays, with these numbers. Nothing is locked while Python runs.
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        state: &State,
+    ) -> PyResult<[Bound<'py, PyArray1<f64>>; 2]> {
+        let [q, v] = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok([refilled(py, q, &state.q)?, refilled(py, v, &state.v)?])
+    }
+
+    /// Keeps the arrays for the next call.
+    fn keep(&self, [q, v]: [Bound<'_, PyArray1<f64>>; 2]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = [Some(q.unbind()), Some(v.unbind())];
+    }
+}
+
+/// An array of these numbers: one that nobody else has, if it is still what it was made as, or a new one.
+#[allow(unsafe_code)]
+fn refilled<'py>(
+    py: Python<'py>,
+    array: Option<Py<PyArray1<f64>>>,
+    numbers: &[f64],
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    if let Some(array) = array
+        // SAFETY: a pointer to the object that is held here.
+        && unsafe { pyo3::ffi::Py_REFCNT(array.as_ptr()) } == 1
+        // shape, type and flags of an array can be changed in place
+        && let Ok(array) = array.bind(py).cast::<PyArray1<f64>>()
+        && array.len() == numbers.len()
+        && array.is_c_contiguous()
+        // SAFETY: a pointer to the object that is held here.
+        && unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE != 0
+        // SAFETY: nobody else has it, as its count of references says.
+        && let Ok(place) = unsafe { array.as_slice_mut() }
+    {
+        place.copy_from_slice(numbers);
+        return Ok(array.clone());
+    }
+    Ok(PyArray1::from_slice(py, numbers))
+}
+
 /// Asks a function of Python for efforts.
 fn ask(
     py: Python<'_>,
     function: &Py<PyAny>,
+    handed: &Handed,
     (t, state): (f64, &State),
     measured: Option<Bound<'_, PyDict>>,
     tau: &mut [f64],
 ) -> PyResult<()> {
-    let (q, v) = (vector(py, &state.q)?, vector(py, &state.v)?);
+    let [q, v] = handed.take(py, state)?;
     let given = match measured {
-        Some(measured) => function.bind(py).call1((t, q, v, measured))?,
-        None => function.bind(py).call1((t, q, v))?,
+        Some(measured) => function.bind(py).call1((t, &q, &v, measured))?,
+        None => function.bind(py).call1((t, &q, &v))?,
     };
-    let given = plain(py, "efforts of the control function", &given)?;
+    // it may be one of the two
+    let given = plain(py, "what the control function returns", &given)?;
     if given.shape() != [tau.len()] {
         let expected = format!("({},)", tau.len());
         let what = "what the control function returns";
@@ -114,6 +173,8 @@ fn ask(
     #[allow(unsafe_code)]
     // SAFETY: contiguous and aligned, and nobody else has it.
     tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
+    drop(given);
+    handed.keep([q, v]);
     Ok(())
 }
 
@@ -137,7 +198,7 @@ fn by_name<'py>(
 /// Efforts from a function of Python, asked at every stage of a step, or at its rate. One made by `catena.with_sensors` gets what
 /// these sensors measure.
 fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
-    let raised = Arc::clone(raised);
+    let (raised, handed) = (Arc::clone(raised), Handed::default());
     Law::with_sensors(move |t, state, measured, tau| {
         let numbers = match &sensors {
             Some(_) => Some(measured.all()?),
@@ -146,7 +207,14 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
         let called = Python::attach(|py| {
             let pairs = sensors.as_deref().zip(numbers);
             let measured = pairs.map(|(sensors, numbers)| by_name(py, sensors, numbers));
-            ask(py, &function, (t, state), measured.transpose()?, tau)
+            ask(
+                py,
+                &function,
+                &handed,
+                (t, state),
+                measured.transpose()?,
+                tau,
+            )
         });
         called.map_err(|error| {
             keep(&raised, error);
@@ -157,11 +225,13 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
 
 /// A function of Python whose changes of sign are events.
 fn state_function(function: Py<PyAny>, raised: &Raised) -> StateFunction {
-    let raised = Arc::clone(raised);
+    let (raised, handed) = (Arc::clone(raised), Handed::default());
     StateFunction::new(move |t, state| {
         let called = Python::attach(|py| -> PyResult<f64> {
-            let arguments = (t, vector(py, &state.q)?, vector(py, &state.v)?);
-            function.bind(py).call1(arguments)?.extract()
+            let [q, v] = handed.take(py, state)?;
+            let value = function.bind(py).call1((t, &q, &v))?.extract();
+            handed.keep([q, v]);
+            value
         });
         called.unwrap_or_else(|error| {
             keep(&raised, error);
@@ -414,6 +484,25 @@ pub fn asked_controller(
             Ok((made, description))
         }
     }
+}
+
+/// The actuators that a controller drives, where they make a difference. Constant efforts and tables are efforts as they act, as in the program;
+/// so are all of an `unlimited` controller.
+pub fn actuators(controller: &Controller, model: &Model, unlimited: bool) -> Option<Vec<Actuator>> {
+    if unlimited
+        || matches!(
+            controller,
+            Controller::None | Controller::Constant(_) | Controller::Table(_)
+        )
+    {
+        return None;
+    }
+    let all = model.actuators();
+    let acts = |actuator: &Actuator| {
+        let limits = [actuator.max_effort, actuator.max_velocity];
+        actuator.lag != 0.0 || limits.iter().any(Option::is_some)
+    };
+    (all.len() < model.nv() || all.iter().any(acts)).then_some(all)
 }
 
 /// How time is stepped.
@@ -681,17 +770,18 @@ impl PyModel {
             if rate.is_some() {
                 drive["rate"] = rate.into();
             }
+            let unlimited = choices.0["unlimited"] == true;
+            if !matches!(controller, Controller::None) {
+                drive["unlimited"] = unlimited.into();
+            }
             let mut inputs = Inputs {
+                actuators: actuators(&controller, &built.model, unlimited),
                 controller,
                 rate,
                 wrenches: pushes(py, &built, wrenches)?,
                 stops: stops(py, &built, limits, restitution)?,
                 ..Inputs::default()
             };
-            if choices.0["limited"] == true {
-                drive["unlimited"] = false.into();
-                inputs.actuators = Some(built.model.actuators());
-            }
             let parts: Vec<String> =
                 serde_json::from_value(choices.0["base"].clone()).unwrap_or_default();
             let (motion, base) = base_motion(&parts).map_err(|error| {
@@ -901,16 +991,23 @@ fn to_the_end(
     };
     while !simulation.finished() && !is_stopped(simulation) {
         let mut part = || -> Result<()> {
-            let begin = Instant::now();
-            while !simulation.finished() && begin.elapsed() < patience && !is_stopped(simulation) {
-                simulation.advance(samples)?;
-                if raised
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .is_some()
-                {
-                    return Err(stopped());
+            let (begin, mut steps, mut before) = (Instant::now(), 1, Duration::ZERO);
+            while before < patience {
+                for _ in 0..steps {
+                    if simulation.finished() || is_stopped(simulation) {
+                        return Ok(());
+                    }
+                    simulation.advance(samples)?;
+                    if has_raised(raised) {
+                        return Err(stopped());
+                    }
                 }
+                let now = begin.elapsed();
+                steps = match now - before < patience / 20 {
+                    true => STEPS,
+                    false => 1,
+                };
+                before = now;
             }
             Ok(())
         };

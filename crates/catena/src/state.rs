@@ -438,15 +438,20 @@ pub fn needed_and_given(needed: usize, given: usize) -> String {
 }
 
 /// Refuses a slice of the wrong length.
+#[inline]
 pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
-    if got == expected {
-        Ok(())
-    } else {
-        Err(Error::new(
-            ErrorKind::Input,
-            format!("{what}: {}", needed_and_given(expected, got)),
-        ))
+    match got == expected {
+        true => Ok(()),
+        false => Err(wrong_length(what, got, expected)),
     }
+}
+
+#[cold]
+fn wrong_length(what: &str, got: usize, expected: usize) -> Error {
+    Error::new(
+        ErrorKind::Input,
+        format!("{what}: {}", needed_and_given(expected, got)),
+    )
 }
 
 fn normalise(quaternion: &mut [f64], joint: &str) -> Result<()> {

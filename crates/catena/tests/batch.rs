@@ -1,6 +1,6 @@
 //! A batch gives what single calls give: every question, on every path, for any number of states and threads.
 
-use catena::model::{Inertial, JointKind, JointSpec, embedded};
+use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec, embedded};
 use catena::random::Random;
 use catena::spatial::{Force, Motion, Pose, Sym3, Vec3};
 use catena::{Base, Batch, Cpu, Drive, Dynamics, ErrorKind, Model, ModelBuilder, State};
@@ -228,6 +228,87 @@ fn large_inertia_matrices() {
             "{error}"
         );
     }
+}
+
+/// What is given once serves all states, to the last bit, with as many states as coordinates, too.
+#[test]
+fn one_row_serves_all_states() {
+    for name in ["chain-7", "zoo", "four-bar-1", "geared"] {
+        let model = match name {
+            "geared" => geared(),
+            _ => embedded::model(name).unwrap(),
+        };
+        let (nq, nv) = (model.nq(), model.nv());
+        let start = State::start(&model);
+        for count in [2, nv, 37] {
+            let Many { q, v, input, .. } = many(&model, count, Base::fixed());
+            let is_closed = !model.constraints().is_empty();
+            // loops are closed at one state, the start
+            let q = if is_closed { start.q.repeat(count) } else { q };
+            let v = if is_closed { vec![0.0; v.len()] } else { v };
+            let rows = [(q, nq), (v, nv), (input, nv)];
+            for cpu in PATHS {
+                let mut batch = Batch::with_cpu(&model, cpu).threads(2);
+                for common in 0..8usize {
+                    let is_common = |k: usize| common & (1 << k) != 0;
+                    let pick = |k: usize| -> (Vec<f64>, Vec<f64>) {
+                        let (all, width) = &rows[k];
+                        match is_common(k) {
+                            true => (all[..*width].to_vec(), all[..*width].repeat(count)),
+                            false => (all.clone(), all.clone()),
+                        }
+                    };
+                    let ((q, all_q), (v, all_v), (x, all_x)) = (pick(0), pick(1), pick(2));
+                    let mut found = vec![0.0; count * nv];
+                    let mut right = found.clone();
+                    batch.forward(&q, &v, &x, &mut found).unwrap();
+                    batch.forward(&all_q, &all_v, &all_x, &mut right).unwrap();
+                    assert_eq!(found, right, "{name} {count} {common} {cpu:?}");
+                    if is_closed {
+                        continue;
+                    }
+                    batch.inverse(&q, &v, &x, &mut found).unwrap();
+                    batch.inverse(&all_q, &all_v, &all_x, &mut right).unwrap();
+                    assert_eq!(found, right, "{name} {count} {common} {cpu:?}");
+                    let mut found = vec![0.0; count * 3 * nv * nv];
+                    let mut right = found.clone();
+                    batch.forward_derivatives(&q, &v, &x, &mut found).unwrap();
+                    (batch.forward_derivatives(&all_q, &all_v, &all_x, &mut right)).unwrap();
+                    assert_eq!(found, right, "{name} {count} {common} {cpu:?}");
+                }
+            }
+        }
+    }
+    // and its failures are those of all states
+    let model = embedded::model("chain-3").unwrap();
+    let mut out = vec![0.0; 15];
+    let mut batch = Batch::new(&model);
+    let error =
+        (batch.inverse(&[0.0; 15], &[0.0, f64::NAN, 0.0], &[0.0; 3], &mut out)).unwrap_err();
+    assert!(
+        error.message().starts_with("state 0 of the batch"),
+        "{error}"
+    );
+    assert_eq!(batch.failures().len(), 5);
+}
+
+/// A chain whose second joint turns with the first, and whose fourth turns against the third.
+fn geared() -> Model {
+    let mut builder = embedded::builder("chain-6").unwrap();
+    let tree = builder.build().unwrap();
+    let name = |k: usize| tree.tree().dofs[k].name.clone();
+    for (k, ratio) in [(0, -0.7), (2, 1.3)] {
+        builder.constraint(ConstraintSpec::new(
+            &format!("gear{k}"),
+            RuleSpec::Coupling {
+                terms: vec![(name(k + 1), 1.0), (name(k), ratio)],
+                offset: 0.1,
+            },
+        ));
+    }
+    let model = builder.build().unwrap();
+    assert!(model.couplings().is_some());
+    model
 }
 
 #[test]

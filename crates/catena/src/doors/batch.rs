@@ -128,7 +128,8 @@ pub struct Failure {
 
 /// Dynamics of one model at many states, all on the same base, which is at rest unless [set](Self::set_base).
 ///
-/// States are stored one after another: `q` holds nq numbers per state, the others nv. Quaternions must be of unit length. Each
+/// States are stored one after another: `q` holds nq numbers per state, the others nv. Positions, velocities, accelerations and efforts of a
+/// single state serve all states, of which there are as many as there is room for results. Quaternions must be of unit length. Each
 /// state is computed as on its own: results do not depend on the other states nor on the number of threads (one unless
 /// [asked for](Self::threads)). Workspaces are made when a question is first asked; nothing is allocated after that.
 ///
@@ -305,6 +306,7 @@ impl Batch {
             v,
             input: vdot,
             external,
+            ..Given::default()
         };
         if self.is_coupled() {
             return self.coupled_dynamics(What::Inverse, given, tau);
@@ -334,6 +336,7 @@ impl Batch {
             v,
             input: tau,
             external,
+            ..Given::default()
         };
         if self.closed.is_some() {
             return self.closed_forward(given, vdot);
@@ -529,7 +532,7 @@ impl Batch {
             q,
             v,
             input: drive.numbers(),
-            external: &[],
+            ..Given::default()
         };
         let done = match self.is_coupled() {
             true => self.coupled_advance(question, given, &mut moved),
@@ -569,7 +572,7 @@ impl Batch {
         size: usize,
     ) -> Result<()> {
         self.failures.clear();
-        let states = self.count_states::<Q>(given, output.len(), size)?;
+        let (states, given) = self.count_states::<Q>(given, output.len(), size)?;
         let job = Job {
             given,
             output,
@@ -579,32 +582,33 @@ impl Batch {
         self.explain(question, given)
     }
 
-    /// Checks the lengths and counts the states, with `size` results for each.
-    fn count_states<Q: Question>(
+    /// Checks the lengths and counts the states, with `size` results for each; what is given becomes that of so many states.
+    fn count_states<'a, Q: Question>(
         &self,
-        given: Given<'_>,
+        given: Given<'a>,
         results: usize,
         size: usize,
-    ) -> Result<usize> {
-        let Given {
-            q,
-            v,
-            input,
-            external,
-        } = given;
+    ) -> Result<(usize, Given<'a>)> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let states = results / size.max(1);
         check_length("results of a batch", results, states * size)?;
-        check_length("positions of a batch", q.len(), states * nq)?;
+        let given = given.of(&self.model, states);
+        let rows = |what: &str, x: &[f64], width: usize, is_common: bool| match is_common {
+            true => Ok(()),
+            false => check_length(what, x.len(), states * width),
+        };
+        let [q, v, input] = given.common;
+        rows("positions of a batch", given.q, nq, q)?;
         if Q::NEEDS_VELOCITIES {
-            check_length("velocities of a batch", v.len(), states * nv)?;
-            check_length("inputs of a batch", input.len(), states * nv)?;
+            rows("velocities of a batch", given.v, nv, v)?;
+            rows("inputs of a batch", given.input, nv, input)?;
         }
+        let external = given.external;
         if !external.is_empty() {
             let wrenches = states * (self.model.body_count() + 1);
             check_length("external wrenches of a batch", external.len(), wrenches)?;
         }
-        Ok(states)
+        Ok((states, given))
     }
 
     fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {
@@ -652,34 +656,29 @@ impl Batch {
         failed: &[usize],
         given: Given<'_>,
     ) -> Result<()> {
-        let Given {
-            q,
-            v,
-            input,
-            external,
-        } = given;
+        let external = given.external;
         let (nq, nv, bodies) = (
             self.model.nq(),
             self.model.nv(),
             self.model.body_count() + 1,
         );
         let mut dynamics = Dynamics::with_cpu(&self.model, self.cpu);
-        let part = |x: &[f64], state: usize, size: usize| match x.is_empty() {
+        let or_zero = |x: &[f64], size: usize| match x.is_empty() {
             true => vec![0.0; size],
-            false => x[state * size..(state + 1) * size].to_vec(),
+            false => x.to_vec(),
         };
         for &state in failed {
+            let [q, v, input] = given.at(&self.model, state);
             let single = State {
-                q: part(q, state, nq),
-                v: part(v, state, nv),
+                q: or_zero(q, nq),
+                v: or_zero(v, nv),
                 base: self.base,
             };
             let wrenches = match external.is_empty() {
                 true => &[],
                 false => &external[state * bodies..(state + 1) * bodies],
             };
-            let reason =
-                question.diagnose(&mut dynamics, &single, &part(input, state, nv), wrenches);
+            let reason = question.diagnose(&mut dynamics, &single, &or_zero(input, nv), wrenches);
             let error = reason.err().unwrap_or_else(|| {
                 Error::new(ErrorKind::Input, "the result is not finite")
                     .hint("numbers are not finite, or too large for double precision")

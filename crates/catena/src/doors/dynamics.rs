@@ -249,6 +249,14 @@ impl Native {
         }
     }
 
+    /// What the code of forward dynamics found last.
+    fn accelerations(&self) -> &[f64] {
+        match &self.codes.forward {
+            Some(code) => code.results().0,
+            None => &[],
+        }
+    }
+
     /// The code computed inverse dynamics with these.
     fn remember(&mut self, state: &State, vdot: &[f64]) {
         self.last_state.q.copy_from_slice(&state.q);
@@ -443,6 +451,7 @@ impl Dynamics {
         self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         let loaded = self.load(state, external)?;
+        let mut is_compiled = false;
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
@@ -450,15 +459,19 @@ impl Dynamics {
         {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();
-            self.vdot.copy_from_slice(vdot);
             check_pivots_of(&self.model, inverse_pivots)?;
-            finite_result("accelerations", &self.model, &self.vdot)?;
+            finite_result("accelerations", &self.model, vdot)?;
             native.positions.copy_from_slice(&state.q);
             self.factors = Kept::AtPositions;
-            return Ok(&self.vdot);
+            is_compiled = true;
+        } else {
+            self.recursive_forward(state, tau, loaded)?;
         }
-        self.recursive_forward(state, tau, loaded)?;
-        Ok(&self.vdot)
+        // where they lie: a simulation asks so often that a copy is felt
+        Ok(match (&self.native, is_compiled) {
+            (Some(native), true) => native.accelerations(),
+            _ => &self.vdot,
+        })
     }
 
     /// Accelerations by the general recursion, with code or without.
@@ -1012,6 +1025,9 @@ impl Dynamics {
 
     fn check_vector(&self, what: &str, x: &[f64]) -> Result<()> {
         check_length(what, x.len(), self.model.nv())?;
+        if all_finite(x) {
+            return Ok(());
+        }
         match x.iter().position(|x| !x.is_finite()) {
             None => Ok(()),
             Some(k) => Err(Error::new(
@@ -1133,8 +1149,18 @@ fn modest_model(model: &Model) -> bool {
 }
 
 pub(crate) fn all_finite(x: &[f64]) -> bool {
-    // 0·x is 0 for finite numbers and NaN otherwise; unlike a search it has no branch inside
-    x.iter().map(|x| x * 0.0).sum::<f64>() == 0.0
+    // 0·x is 0 for finite numbers and NaN otherwise; unlike a search it has no branch inside, and four sums do not wait for each other
+    let mut sums = [0.0; 4];
+    let (fours, rest) = x.as_chunks::<4>();
+    for four in fours {
+        for (sum, x) in sums.iter_mut().zip(four) {
+            *sum += x * 0.0;
+        }
+    }
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *sum += x * 0.0;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) == 0.0
 }
 
 fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> {

@@ -120,23 +120,27 @@ pub(super) fn accelerate<S: Mechanical + ?Sized>(
 
 /// sum ← start + Σ wᵢ xᵢ.
 pub(super) fn combine<const N: usize>(sum: &mut [f64], start: &[f64], parts: [(f64, &[f64]); N]) {
-    for (i, (sum, start)) in sum.iter_mut().zip(start).enumerate() {
+    let (sum, start) = (&mut sum[..start.len()], start);
+    // slices of one length, so that the loop has no checks within
+    let parts = parts.map(|(weight, part)| (weight, &part[..start.len()]));
+    for i in 0..start.len() {
         let mut total = 0.0;
         for (weight, part) in &parts {
             total += weight * part[i];
         }
-        *sum = start + total;
+        sum[i] = start[i] + total;
     }
 }
 
 /// sum ← Σ wᵢ xᵢ.
 pub(super) fn weigh<const N: usize>(sum: &mut [f64], parts: [(f64, &[f64]); N]) {
-    for (i, sum) in sum.iter_mut().enumerate() {
+    let parts = parts.map(|(weight, part)| (weight, &part[..sum.len()]));
+    for i in 0..sum.len() {
         let mut total = 0.0;
         for (weight, part) in &parts {
             total += weight * part[i];
         }
-        *sum = total;
+        sum[i] = total;
     }
 }
 

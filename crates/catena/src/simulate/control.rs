@@ -474,6 +474,8 @@ pub(crate) struct Hold {
     /// Efforts of the actuators then.
     before: Vec<f64>,
     lag: Vec<f64>,
+    /// Has any actuator a lag?
+    is_late: bool,
 }
 
 impl Hold {
@@ -485,6 +487,7 @@ impl Hold {
             time: 0.0,
             command: vec![0.0; nv],
             before: vec![0.0; nv],
+            is_late: actuated.lag.iter().any(|lag| *lag != 0.0),
             lag: actuated.lag.clone(),
         }
     }
@@ -496,6 +499,10 @@ impl Hold {
 
     /// The efforts at a time since the last instant.
     pub fn efforts(&self, t: f64, tau: &mut [f64]) {
+        if !self.is_late {
+            tau.copy_from_slice(&self.command);
+            return;
+        }
         for (k, tau) in tau.iter_mut().enumerate() {
             *tau = self.effort(t, k);
         }

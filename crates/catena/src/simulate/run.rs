@@ -916,6 +916,9 @@ impl Simulation {
     /// A freedom that was released with zero velocity and has come back within the step: the step is repeated, shorter; if it becomes
     /// too short, the freedom is still held. One that was at its limit and is beyond it strikes it at the beginning of the step.
     fn mend(&mut self, t: f64, size: f64) -> Result<bool> {
+        if !self.system.can_overrun() {
+            return Ok(false);
+        }
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
             self.engine.interpolate(&mut self.system, t, &mut y)?;

@@ -35,7 +35,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{Mechanical, System};
 use crate::model::{DofInfo, Model};
 use crate::spatial::{Force, Motion, Vec3};
-use crate::state::{Base, State, position_rates};
+use crate::state::{Base, State, position_rates, step_kernel};
 use std::fmt;
 use std::sync::Arc;
 
@@ -189,6 +189,8 @@ pub struct TreeSystem {
     /// Time between samples, s.
     sample_interval: f64,
     pub(super) state: State,
+    /// May the base of that state be another than the inputs prescribe?
+    is_elsewhere: bool,
     /// The state that a sampled controller is asked at.
     asked: State,
     /// What the controller demands of the actuators.
@@ -253,6 +255,7 @@ impl TreeSystem {
             events,
             sample_interval: f64::INFINITY,
             state: State::neutral(model),
+            is_elsewhere: true,
             asked: State::neutral(model),
             tau: vec![0.0; nv],
             resisted: vec![0.0; nv],
@@ -364,6 +367,7 @@ impl TreeSystem {
         let mut vdot = vec![0.0; self.model.nv()];
         self.load(t, &state.q, &state.v);
         self.state.base = state.base;
+        self.is_elsewhere = true;
         self.accelerate(t, &mut vdot)?;
         if let Some(closing) = &mut self.closing {
             closing.complete(t, &self.state, &self.resisted, &self.external)?;
@@ -548,19 +552,17 @@ impl TreeSystem {
     fn ask_with_sensors(&mut self, t: f64, law: &mut Law, demand: &mut [f64]) -> Result<()> {
         let tree = Arc::clone(&self.model.tree);
         // the controller reads one copy of the state while sensors are measured with the other
-        let nowhere = State {
-            q: Vec::new(),
-            v: Vec::new(),
+        let mut asked = State {
+            q: std::mem::take(&mut self.asked.q),
+            v: std::mem::take(&mut self.asked.v),
             base: self.state.base,
         };
-        let mut asked = std::mem::replace(&mut self.asked, nowhere);
         asked.q.copy_from_slice(&self.state.q);
         asked.v.copy_from_slice(&self.state.v);
-        asked.base = self.state.base;
         let mut look = || self.measure(t, &asked);
         let mut sensors = Sensors::new(&tree, &mut look);
         let done = law.control().efforts(t, &asked, &mut sensors, demand);
-        self.asked = asked;
+        (self.asked.q, self.asked.v) = (asked.q, asked.v);
         done
     }
 
@@ -699,6 +701,18 @@ impl TreeSystem {
 
     /// Accelerations from the current efforts and friction.
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
+        let is_plain = self.equations.is_none() && self.closing.is_none();
+        if is_plain && self.friction.freedoms.is_empty() && self.cushions.is_empty() {
+            let Self {
+                dynamics,
+                state,
+                tau,
+                external,
+                ..
+            } = self;
+            vdot.copy_from_slice(dynamics.forward(state, tau, external)?);
+            return Ok(());
+        }
         self.resist();
         // with other equations, too: it projects the state, and leaves the rows that violations and power are judged by
         if let Some(closing) = &mut self.closing {
@@ -739,7 +753,10 @@ impl TreeSystem {
     pub(super) fn load(&mut self, t: f64, q: &[f64], v: &[f64]) {
         self.state.q.copy_from_slice(q);
         self.state.v.copy_from_slice(v);
-        self.state.base = self.inputs.base.at(t);
+        if !self.inputs.base.is_fixed() || self.is_elsewhere {
+            self.state.base = self.inputs.base.at(t);
+            self.is_elsewhere = false;
+        }
         normalise(&self.quaternions, &mut self.state.q);
     }
 
@@ -1371,6 +1388,11 @@ impl TreeSystem {
         Ok(())
     }
 
+    /// Is there anything that [`overrun`](Self::overrun) could find?
+    pub(crate) fn can_overrun(&self) -> bool {
+        !self.gates.is_empty() || !self.friction.freedoms.is_empty()
+    }
+
     /// A freedom that was released and came back within a step, or is beyond a limit.
     pub(crate) fn overrun(&self, y: &[f64]) -> Option<Overrun> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -1502,10 +1524,13 @@ impl Mechanical for TreeSystem {
     }
 
     fn step(&mut self, q: &mut [f64], delta: &[f64]) {
-        self.state.q.copy_from_slice(q);
-        let Self { model, state, .. } = self;
-        state.step(model, delta);
-        q.copy_from_slice(&self.state.q);
+        if !self.quaternions.is_empty() {
+            return step_kernel(&self.model, q, delta);
+        }
+        // couplings are constraints here: every coordinate moves on its own
+        for (q, delta) in q.iter_mut().zip(delta) {
+            *q += delta;
+        }
     }
 
     fn settle(&mut self, t: f64, q: &mut [f64], v: &mut [f64]) -> Result<()> {

@@ -90,7 +90,7 @@ struct Share<'a> {
 impl Batch {
     pub(super) fn closed_forward(&mut self, given: Given<'_>, vdot: &mut [f64]) -> Result<()> {
         self.failures.clear();
-        let states = self.count_states::<ByCode>(given, vdot.len(), self.model.nv())?;
+        let (states, given) = self.count_states::<ByCode>(given, vdot.len(), self.model.nv())?;
         let by_code =
             self.has_closed_code() && given.external.is_empty() && self.base == Base::fixed();
         let left: Vec<usize> = match by_code {
@@ -151,7 +151,7 @@ impl Batch {
             };
             closed.works.resize(count, work);
         }
-        let (nq, nv, bodies) = (model.nq(), model.nv(), model.body_count() + 1);
+        let (nv, bodies) = (model.nv(), model.body_count() + 1);
         let (mut rest, mut begun) = (vdot, 0);
         let mut shares = Vec::with_capacity(count);
         for (states, work) in left.chunks(chunk).zip(&mut closed.works) {
@@ -170,9 +170,9 @@ impl Batch {
             let ClosedWork { chain, state } = &mut *share.work;
             state.base = base;
             for &k in share.states {
-                state.q.copy_from_slice(&given.q[k * nq..(k + 1) * nq]);
-                state.v.copy_from_slice(&given.v[k * nv..(k + 1) * nv]);
-                let tau = &given.input[k * nv..(k + 1) * nv];
+                let [q, v, tau] = given.at(model, k);
+                state.q.copy_from_slice(q);
+                state.v.copy_from_slice(v);
                 let external = match given.external.is_empty() {
                     true => &[],
                     false => &given.external[k * bodies..(k + 1) * bodies],

@@ -290,14 +290,24 @@ impl Batch {
         ),
         contract: impl Fn(&Couplings, &[f64], &mut [f64]),
     ) -> Result<()> {
-        let Given { q, v, input, .. } = given;
-        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let nv = self.model.nv();
         let states = out.len() / each.max(1);
         check_length("results of a batch", out.len(), states * each)?;
-        check_length("positions of a batch", q.len(), states * nq)?;
-        if !v.is_empty() || !input.is_empty() {
-            check_length("velocities of a batch", v.len(), states * nv)?;
-            check_length("inputs of a batch", input.len(), states * nv)?;
+        let given = given.of(&self.model, states);
+        let has_velocities = !given.v.is_empty() || !given.input.is_empty();
+        let rows = |what: &str, x: &[f64], width: usize, is_common: bool| match is_common {
+            true => Ok(()),
+            false => check_length(what, x.len(), states * width),
+        };
+        rows(
+            "positions of a batch",
+            given.q,
+            self.model.nq(),
+            given.common[0],
+        )?;
+        if has_velocities {
+            rows("velocities of a batch", given.v, nv, given.common[1])?;
+            rows("inputs of a batch", given.input, nv, given.common[2])?;
         }
         let Some(mut coupled) = self.coupled.take() else {
             unreachable!("asked for models with couplings only")
@@ -305,13 +315,16 @@ impl Batch {
         let couplings = couplings(&self.model);
         let (tree_nq, tree_nv) = (coupled.tree.nq(), coupled.tree.nv());
         coupled.q.resize(states * tree_nq, 0.0);
-        for (to, from) in coupled.q.chunks_exact_mut(tree_nq).zip(q.chunks_exact(nq)) {
-            couplings.expand_positions(from, to);
-        }
-        for (to, from) in [(&mut coupled.v, v), (&mut coupled.input, input)] {
-            to.resize(from.len() / nv.max(1) * tree_nv, 0.0);
-            for (to, from) in to.chunks_exact_mut(tree_nv).zip(from.chunks_exact(nv)) {
-                couplings.expand_rates(from, to);
+        let rates = if has_velocities { states * tree_nv } else { 0 };
+        coupled.v.resize(rates, 0.0);
+        coupled.input.resize(rates, 0.0);
+        for k in 0..states {
+            let [q, v, input] = given.at(&self.model, k);
+            couplings.expand_positions(q, &mut coupled.q[k * tree_nq..(k + 1) * tree_nq]);
+            if has_velocities {
+                let place = k * tree_nv..(k + 1) * tree_nv;
+                couplings.expand_rates(v, &mut coupled.v[place.clone()]);
+                couplings.expand_rates(input, &mut coupled.input[place]);
             }
         }
         coupled.results.resize(states * of_tree, 0.0);
@@ -320,7 +333,7 @@ impl Batch {
             q: &coupled.q,
             v: &coupled.v,
             input: &coupled.input,
-            external: &[],
+            ..Given::default()
         };
         let done = ask(&mut coupled.of_tree, expanded, &mut coupled.results);
         self.failures.clone_from(&coupled.of_tree.failures);
@@ -455,7 +468,10 @@ impl Batch {
                 to[2 * square + k * nv + k] = 1.0;
             }
         }
-        self.coupled_factorize(given.q)?;
+        match given.of(&self.model, states).common[0] {
+            true => self.coupled_factorize(&given.q.repeat(states))?,
+            false => self.coupled_factorize(given.q)?,
+        }
         self.coupled_solve(derivatives, 3 * nv)?;
         for matrix in derivatives.chunks_exact_mut(square) {
             for i in 0..nv {

@@ -323,7 +323,7 @@ impl Batch {
             q,
             v,
             input: vdot,
-            external: &[],
+            ..Given::default()
         };
         if self.is_coupled() {
             return self.coupled_inverse_derivatives(given, derivatives);
@@ -346,7 +346,7 @@ impl Batch {
             q,
             v,
             input: tau,
-            external: &[],
+            ..Given::default()
         };
         if self.is_coupled() {
             return self.coupled_forward_derivatives(given, derivatives);
@@ -368,18 +368,18 @@ impl Batch {
         if self.model.forces().is_empty() || refused {
             return done;
         }
-        let (nq, nv) = (self.model.nq(), self.model.nv());
+        let nv = self.model.nv();
+        let size = (Q::MATRICES * nv * nv).max(1);
+        let given = given.of(&self.model, derivatives.len() / size);
         let mut overflown = Vec::new();
-        for (k, own) in derivatives
-            .chunks_exact_mut((Q::MATRICES * nv * nv).max(1))
-            .enumerate()
-        {
+        for (k, own) in derivatives.chunks_exact_mut(size).enumerate() {
             if self.failures.iter().any(|failure| failure.state == k) {
                 continue;
             }
+            let [q, v, _] = given.at(&self.model, k);
             let state = State {
-                q: given.q[k * nq..(k + 1) * nq].to_vec(),
-                v: given.v[k * nv..(k + 1) * nv].to_vec(),
+                q: q.to_vec(),
+                v: v.to_vec(),
                 base: self.base,
             };
             Q::add(nv, &elements::slopes(&self.model, &state), own);

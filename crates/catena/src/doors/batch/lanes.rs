@@ -18,7 +18,7 @@ use crate::state::Base;
 use crate::thresholds::NUMBERS_AHEAD;
 use std::marker::PhantomData;
 
-/// What is given of the states of a batch, one after another. What a question does not need is empty.
+/// What is given of the states of a batch, one after another, or once for all of them. What a question does not need is empty.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     pub q: &'a [f64],
@@ -27,6 +27,8 @@ pub(crate) struct Given<'a> {
     pub input: &'a [f64],
     /// One wrench per body 0…n and state.
     pub external: &'a [Force<f64>],
+    /// Are q, v and the input those of all states?
+    pub common: [bool; 3],
 }
 
 impl<'a> Given<'a> {
@@ -38,29 +40,62 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// The same for this number of states: what has the numbers of one is that of all.
+    pub fn of(mut self, model: &Model, states: usize) -> Self {
+        let (nq, nv) = (model.nq(), model.nv());
+        let lengths = [(self.q, nq), (self.v, nv), (self.input, nv)];
+        self.common = lengths.map(|(x, width)| states != 1 && x.len() == width);
+        self
+    }
+
+    /// q, v and the input of a state; what is not given is empty.
+    pub fn at(&self, model: &Model, state: usize) -> [&'a [f64]; 3] {
+        let (nq, nv) = (model.nq(), model.nv());
+        let [q, v, input] = self.common;
+        [
+            row(self.q, nq, state, q),
+            row(self.v, nv, state, v),
+            row(self.input, nv, state, input),
+        ]
+    }
+
     /// The parts that belong to the first `part` of `all` states, and the rest.
     fn split(self, part: usize, all: usize) -> (Given<'a>, Given<'a>) {
-        fn cut<T>(x: &[T], part: usize, all: usize) -> (&[T], &[T]) {
-            x.split_at(x.len() / all.max(1) * part)
+        fn cut<T>(x: &[T], part: usize, all: usize, is_common: bool) -> (&[T], &[T]) {
+            match is_common {
+                true => (x, x),
+                false => x.split_at(x.len() / all.max(1) * part),
+            }
         }
-        let (q, q_rest) = cut(self.q, part, all);
-        let (v, v_rest) = cut(self.v, part, all);
-        let (input, input_rest) = cut(self.input, part, all);
-        let (external, external_rest) = cut(self.external, part, all);
+        let common = self.common;
+        let (q, q_rest) = cut(self.q, part, all, common[0]);
+        let (v, v_rest) = cut(self.v, part, all, common[1]);
+        let (input, input_rest) = cut(self.input, part, all, common[2]);
+        let (external, external_rest) = cut(self.external, part, all, false);
         (
             Given {
                 q,
                 v,
                 input,
                 external,
+                common,
             },
             Given {
                 q: q_rest,
                 v: v_rest,
                 input: input_rest,
                 external: external_rest,
+                common,
             },
         )
+    }
+}
+
+/// The numbers of a state among those of all, or the common ones.
+fn row(x: &[f64], width: usize, state: usize, is_common: bool) -> &[f64] {
+    match x.is_empty() || is_common {
+        true => x,
+        false => &x[state * width..(state + 1) * width],
     }
 }
 
@@ -323,19 +358,20 @@ impl<V: Vector> Task for TakeIn<'_, '_, V> {
         } = self;
         let (nq, nv) = (model.nq(), model.nv());
         let mut bad = Wide::<V>::zero();
+        let common = job.given.common;
         if !job.given.q.is_empty() {
-            gather(&mut work.q, job.given.q, nq, first, used);
+            bring(&mut work.q, job.given.q, nq, first, used, common[0]);
             bad = non_finite(&work.q[..nq], bad);
             for &k in &work.quaternions {
                 bad = unlike_one(&work.q[k..k + 4], bad);
             }
         }
         if !job.given.v.is_empty() {
-            gather(&mut work.v, job.given.v, nv, first, used);
+            bring(&mut work.v, job.given.v, nv, first, used, common[1]);
             bad = non_finite(&work.v[..nv], bad);
         }
         if !job.given.input.is_empty() {
-            gather(&mut work.input, job.given.input, nv, first, used);
+            bring(&mut work.input, job.given.input, nv, first, used, common[2]);
             bad = non_finite(&work.input[..nv], bad);
         }
         if !job.given.external.is_empty() {
@@ -482,6 +518,25 @@ fn square_start<V: Vector>(square: usize, size: usize) -> usize {
         start
     } else {
         size - V::LANES
+    }
+}
+
+/// Loads coordinates of some states, or the common ones into all lanes.
+#[inline(always)]
+fn bring<V: Vector>(
+    into: &mut [Wide<V>],
+    from: &[f64],
+    size: usize,
+    first: usize,
+    used: usize,
+    is_common: bool,
+) {
+    if !is_common {
+        gather(into, from, size, first, used);
+        return;
+    }
+    for k in 0..size {
+        into[k] = Wide::constant(from[k]);
     }
 }
 
