@@ -598,7 +598,9 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     let refused = run("linearize planar3 --v 1,0,0");
     assert_eq!(refused.code, 2);
     assert!(
-        refused.stderr.contains("this is no steady motion of `planar3`"),
+        refused
+            .stderr
+            .contains("this is no steady motion of `planar3`"),
         "{}",
         refused.stderr
     );

@@ -9,7 +9,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inertial_parameters, 
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::integrate::FixedMethod;
 use catena::model::{
-    ForceAxes, ForceRule, ForceSpec, GravityGradient, Inertial, JointKind, JointSpec, embedded,
+    ForceRule, ForceSpec, GravityGradient, Inertial, JointKind, JointSpec, embedded,
 };
 use catena::random::Random;
 use catena::scalar::{DoubleDouble, Dual};
@@ -21,7 +21,6 @@ use catena::{
     Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, StateView, laws,
 };
 use catena_testing::assert_close;
-use catena_testing::draw::vector;
 use catena_testing::elements::{load, spring};
 use catena_testing::runs::{apart, bdf_with, explicit, free_run};
 
