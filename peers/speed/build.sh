@@ -12,7 +12,7 @@ headers=$site/cmeel.prefix/include
 mkdir -p "$bin" "$build/objects"
 
 clang=
-for number in 22 21 20 19 18 17; do
+for number in 22 21 20 19 18 17 16 15 14; do
     if command -v "clang++-$number" >/dev/null; then
         clang=clang++-$number
         break
@@ -21,7 +21,7 @@ done
 gcc=
 if command -v g++ >/dev/null; then gcc=g++; fi
 if [ -z "$clang$gcc" ]; then
-    echo "warning: there is no clang++-17 … 22 and no g++: peers/run.sh speed will not work" >&2
+    echo "warning: there is no clang++-14 … 22 and no g++: peers/run.sh speed will not work" >&2
     echo "hint: apt-get install g++ clang-19" >&2
     exit 0
 fi

@@ -475,9 +475,9 @@ class Model(_catena.Model):
             r["residual"],
         )
 
-    def linearize_motion(self, q: Any, v: Any = None, tau: Any = None) -> "SteadyMotion":
+    def linearize_motion(self, q: Any, v: Any = None, tau: Any = None, *, find: bool = False) -> "SteadyMotion":
         """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
-        rolls, and of anything else that goes on for ever.
+        rolls, and of anything else that goes on for ever. With `find`, positions near q are found at which the velocities v stay constant.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -485,8 +485,12 @@ class Model(_catena.Model):
         >>> straight = bicycle.linearize_motion([0, 0, 0.3, 1, 0, 0, 0, 0, 0, 0], [6, 0, 0, 0, 0, 0, 6 / 0.3, 0, 6 / 0.35])
         >>> straight.A.shape, straight.zeros, bool(np.all(straight.values.real < 0))
         ((10, 10), 6, True)
+        >>> governor = catena.model("governor")
+        >>> turning = governor.linearize_motion([0, 0.5, 0.5, 0.5], [6.0, 0, 0, 0], find=True)
+        >>> turning.A.shape, turning.zeros, bool(turning.residual < 1e-9)
+        ((8, 8), 2, True)
         """
-        r = self._linearize_motion(q, v, tau)
+        r = self._linearize_motion(q, v, tau, find)
         # joints that follow others are among all freedoms
         n, nv = len(r["variables"]), len(r["Z"]) // 2
         matrix = lambda name, rows, columns: np.array(r[name], dtype=float).reshape(rows, columns)  # noqa: E731
@@ -500,6 +504,8 @@ class Model(_catena.Model):
             matrix("real", -1, nv) + 1j * matrix("imaginary", -1, nv),
             r["zeros"],
             r["residual"],
+            np.array(r["q"], dtype=float),
+            np.array(r["v"], dtype=float),
         )
 
     # --- motion in time ----------------------------------------------------------------------------------------------
@@ -1119,7 +1125,8 @@ class SteadyMotion(NamedTuple):
     velocities; Z x are those of all positions, then of all velocities.
 
     `values` are the eigenvalues of A, one of each conjugate pair, slowest first, without the `zeros` that are zero; `shapes` the amplitudes of all
-    freedoms, a row per mode. `residual` is the largest acceleration left.
+    freedoms, a row per mode. `residual` is the largest acceleration left. `q` and `v` are positions and velocities of the motion; where joints follow
+    others, those of all joints.
     """
 
     variables: Tuple[str, ...]
@@ -1130,6 +1137,8 @@ class SteadyMotion(NamedTuple):
     shapes: Array
     zeros: int
     residual: float
+    q: Array
+    v: Array
 
 
 class Linearisation(NamedTuple):

@@ -583,7 +583,7 @@ fn surplus_actuators_with_a_formulation() {
     }
 }
 
-/// A model that begins in motion has an equilibrium all the same, and velocities that are asked for are still refused.
+/// A model that begins in motion has an equilibrium all the same; velocities that are asked for must be those of a steady motion.
 #[test]
 fn linearisation_leaves_out_velocities_of_the_start() {
     let found = run("linearize governor");
@@ -598,8 +598,49 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     let refused = run("linearize planar3 --v 1,0,0");
     assert_eq!(refused.code, 2);
     assert!(
-        refused.stderr.contains("a state at rest"),
+        refused
+            .stderr
+            .contains("this is no steady motion of `planar3`"),
         "{}",
         refused.stderr
     );
+}
+
+/// The governor's steady rotation is found from the state that the model begins with, or from other velocities; at rest it is said how.
+#[test]
+fn steady_rotations_are_found() {
+    let record = good("linearize governor --steady --json").json();
+    assert_eq!(record["about"], "steady motion");
+    let state = &record["states"][0];
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    // both sides alike
+    assert!((number(&state["q"][2]) - number(&state["q"][3])).abs() < 1e-12);
+    assert_eq!(state["zero_eigenvalues"], 2);
+    assert!(number(&state["checks"]["accelerations_left"]) < 1e-9);
+    // and a run from there stays
+    let list = |key: &str| {
+        let numbers = state[key].as_array().expect("a list").iter();
+        let texts: Vec<String> = numbers.map(|x| x.to_string()).collect();
+        texts.join(",")
+    };
+    let later = good(&format!(
+        "simulate governor --q={} --v={} --duration 1 --rtol 1e-10 --json",
+        list("q"),
+        list("v")
+    ))
+    .json();
+    for k in 1..4 {
+        let moved = number(&later["q"][k]) - number(&state["q"][k]);
+        assert!(moved.abs() < 1e-8, "{k}: {moved:e}");
+    }
+    let by_speed = good("linearize governor --v 7,0,0,0 --json").json();
+    assert_eq!(by_speed["states"][0]["v"][0], 7.0);
+    let at_rest = run("linearize governor");
+    assert!(
+        at_rest.stderr.contains("--steady takes them"),
+        "{}",
+        at_rest.stderr
+    );
+    let refused = run("linearize governor --v 0,0,1,0");
+    assert_eq!(refused.code, 2);
 }

@@ -68,3 +68,64 @@ fn exact_numbers() {
     let closed = folder.run("count bricard --json");
     assert_eq!(closed.code, 0, "{}", closed.stderr);
 }
+
+/// Force elements are counted as the library runs them, and in the program that `generate` writes.
+#[test]
+fn force_elements_are_counted() {
+    use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+    use catena::scalar::Count;
+    use catena::{Base, Scalar, State, StateView};
+    use catena_symbolic::generate::{CodeOptions, Module, Question};
+    let folder = Folder::new("count-forces");
+    for name in ["squeezer", "governor"] {
+        let whole = folder.run(&format!("count {name} --json")).json();
+        let model = catena::model::embedded::model(name).expect("embedded");
+        assert_eq!(
+            whole["forces"]["elements"].as_array().map(Vec::len),
+            Some(2)
+        );
+        let row = |of: &Value, k: usize, way: &str| {
+            let pair = &of["algorithms"][k][way];
+            [0, 1].map(|at: usize| pair[at].as_u64().expect("a count"))
+        };
+        // the recursion: run here once more, in numbers that count
+        let tree = model.clone().open_tree();
+        let state = State::random(&tree, 5);
+        let count =
+            |list: &[f64]| -> Vec<Count> { list.iter().map(|x| Count::variable(*x)).collect() };
+        let (q, v, vdot) = (count(&state.q), count(&state.v), count(&state.v));
+        let (base, mut tau) = (Base::fixed(), vec![Count::zero(); tree.nv()]);
+        let at = StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        };
+        let mut work = InverseDynamics::new(&tree);
+        let ((), operations) =
+            Count::measure(|| inverse_dynamics(&tree, at, &vdot, &[], &mut work, &mut tau));
+        let products = operations.multiplications + operations.divisions;
+        assert_eq!(
+            row(&whole, 0, "recursion"),
+            [products, operations.additions],
+            "{name}"
+        );
+        // the program: that of the code
+        let module = Module::new(&tree, &[Question::Inverse], &CodeOptions::default());
+        let operations = module.expect("code").functions[0].operations();
+        let products = operations.multiplications + operations.divisions;
+        assert_eq!(
+            row(&whole, 0, "program"),
+            [products, operations.additions],
+            "{name}"
+        );
+        // in reduced frames what they take is that of the model without them, and their efforts
+        let bare = folder
+            .run(&format!("count {name} --json --no-forces"))
+            .json();
+        let added = &whole["forces"]["as_efforts"];
+        for at in 0..2 {
+            let sum = row(&bare, 0, "reduced")[at] + added[at].as_u64().expect("a count");
+            assert_eq!(row(&whole, 0, "reduced")[at], sum, "{name}");
+        }
+    }
+}

@@ -17,9 +17,10 @@ pub struct ByFormulation {
 }
 
 impl ByFormulation {
-    /// With loops kept closed, or with violations that decay.
+    /// With loops kept closed, or with violations that decay. Dry friction is left to the run, whose efforts it is part of.
     pub fn new(model: &Model, formulation: Formulation, drift: Drift) -> Self {
-        let mut mechanism = Mechanism::new(model);
+        let smooth = |_: usize, [damping, _]: [f64; 2]| [damping, 0.0];
+        let mut mechanism = Mechanism::new(&model.clone().with_friction(smooth));
         if let Drift::Stabilise(stabilisation) = drift {
             mechanism.stabilise(stabilisation);
         }

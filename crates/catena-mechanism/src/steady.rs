@@ -11,6 +11,10 @@
 //!
 //! (2) holds along (1), so Z x stays in it. Where rows limit velocities alone, x counts more increments of position than of velocity.
 //!
+//! Where the positions of such a motion are not known, [`SteadyMotion::near`] looks for them: velocities are given, and Newton's method changes positions
+//! along (2) until v̇ = 0, the shortest way where the motion does not depend on some of them. So are found the relative equilibria of what spins: a governor, a
+//! conical pendulum.
+//!
 //! A motion that goes on for ever has eigenvalues zero: of the positions on which nothing depends, and of velocities that nothing changes. They come in
 //! chains (a larger velocity leads ever further away), whose round-off would spoil small eigenvalues; so the null space of A is split off first,
 //! again and again until the rest is regular:
@@ -31,6 +35,7 @@ use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Rule;
+use catena::random::Random;
 use catena::residual::{difference, larger, largest, largest_of, within};
 use catena::scalar::{Dual, Scalar};
 use catena::{Base, Matrix, Model, State};
@@ -41,6 +46,15 @@ const STEADY: f64 = 1e-9;
 const ZERO: f64 = 1e-12;
 /// A that differs by more than this fraction of its largest entry along the motion changes with it.
 const CHANGES: f64 = 1e-8;
+
+/// Most steps of a search, and how often one is halved.
+const ITERATIONS: usize = 100;
+const HALVINGS: usize = 40;
+/// Longest step, rad or m.
+const FARTHEST: f64 = 0.1;
+/// Other guesses, about the given positions by up to this many rad or m, and how many of each.
+const REACHES: [f64; 2] = [0.3, 1.0];
+const GUESSES: u64 = 20;
 
 type D1 = Dual<f64, 1>;
 
@@ -67,6 +81,18 @@ pub struct SteadyMotion {
     pub b: Matrix,
     /// How far (1) leads out of (2), relative to A.
     pub leaves: f64,
+    /// Iterations that found the positions.
+    pub iterations: usize,
+    /// Were they found from the positions given, and not from others about them?
+    pub from_guess: bool,
+}
+
+/// Where the search for positions came to.
+struct Search {
+    state: State,
+    vdot: Vec<f64>,
+    iterations: usize,
+    found: bool,
 }
 
 /// One step of (4): Q and C.
@@ -198,6 +224,56 @@ impl SteadyMotion {
             a,
             b,
             leaves: leaves / size,
+            iterations: 0,
+            from_guess: true,
+        })
+    }
+
+    /// About a motion with the velocities of `guess`, at positions near its own, which are found. In closed chains velocities become those nearest to
+    /// the given ones that keep the loops closed there.
+    pub fn near(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
+        let first = Search::new(model, guess.clone(), effort)?;
+        let (mut best, mut from_guess) = (first, true);
+        'others: for (level, reach) in REACHES.into_iter().enumerate() {
+            for seed in 0..GUESSES {
+                if best.found {
+                    break 'others;
+                }
+                let mut random = Random::new(1 + seed + GUESSES * level as u64);
+                let step: Vec<f64> = (0..model.nv())
+                    .map(|_| random.uniform(-reach, reach))
+                    .collect();
+                let mut other = guess.clone();
+                other.step(model, &step);
+                // a guess that cannot be closed, or is singular, is skipped
+                if let Ok(search) = Search::new(model, other, effort)
+                    && search.found
+                {
+                    (best, from_guess) = (search, false);
+                }
+            }
+        }
+        if !best.found {
+            let worst = (0..model.nv())
+                .max_by(|&a, &b| best.vdot[a].abs().total_cmp(&best.vdot[b].abs()))
+                .unwrap_or(0);
+            let dof = &model.tree().dofs[worst];
+            return Err(Error::new(
+                ErrorKind::Input,
+                format!(
+                    "no positions of `{}` were found at which these velocities stay constant: `{}` accelerates with at least {:.6e} {}²",
+                    model.name(),
+                    dof.name,
+                    best.vdot[worst].abs(),
+                    dof.velocity_unit,
+                ),
+            )
+            .hint("give positions nearer to a steady motion (`--q`), other velocities (`--v`), or the efforts that keep it up (`--tau`)"));
+        }
+        Ok(SteadyMotion {
+            iterations: best.iterations,
+            from_guess,
+            ..SteadyMotion::new(model, &best.state, effort)?
         })
     }
 
@@ -335,6 +411,76 @@ impl Split {
                 })
             })
             .collect()
+    }
+}
+
+impl Search {
+    /// Newton's method for v̇ = 0 over the positions, with steps halved until it falls.
+    fn new(model: &Model, mut state: State, effort: &[f64]) -> Result<Self> {
+        let nv = model.nv();
+        let mut chain = ClosedChain::new(model);
+        let given = state.v.clone();
+        let closed = |chain: &mut ClosedChain, state: &mut State| {
+            state.v.copy_from_slice(&given);
+            chain.project(0.0, state)
+        };
+        closed(&mut chain, &mut state)?;
+        let mut vdot = chain
+            .forward(0.0, &state, effort, &[])?
+            .accelerations
+            .to_vec();
+        let size = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let mut iterations = 0;
+        let scale = |chain: &mut ClosedChain, state: &State| {
+            let free = chain.tree().forward(state, effort, &[])?;
+            Ok::<_, Error>(largest(free).max(largest(&state.v)).max(1.0))
+        };
+        'search: while iterations < ITERATIONS && size(&vdot) > 0.0 {
+            let found = chain.derivatives(0.0, &state, effort, &[])?;
+            let (z, variables) = directions(model, &state, None)?;
+            let free = variables.iter().filter(|(_, is_rate)| !is_rate).count();
+            let slope = matrix(nv, free, |i, j| {
+                let [by_q, by_v, _] = &found.accelerations;
+                (0..nv)
+                    .map(|k| by_q[(i, k)] * z[(k, j)] + by_v[(i, k)] * z[(nv + k, j)])
+                    .sum()
+            });
+            let mut shortest = CompleteOrthogonal::new(free, nv);
+            shortest.decompose(&slope, RANK_TOLERANCE, usize::MAX);
+            let mut y: Vec<f64> = vdot.iter().map(|x| -x).collect();
+            shortest.solve(&mut y);
+            let along = slope.transpose().times(&y);
+            let step: Vec<f64> = (0..nv)
+                .map(|k| (0..free).map(|j| z[(k, j)] * along[j]).sum())
+                .collect();
+            // no further than this at once, so that the nearest motion is found
+            let mut share = 1.0 / (largest(&step) / FARTHEST).max(1.0);
+            for _ in 0..HALVINGS {
+                let mut next = state.clone();
+                let part: Vec<f64> = step.iter().map(|x| share * x).collect();
+                next.step(model, &part);
+                let there = closed(&mut chain, &mut next).and_then(|()| {
+                    let motion = chain.forward(0.0, &next, effort, &[])?;
+                    Ok(motion.accelerations.to_vec())
+                });
+                if let Ok(there) = there
+                    && size(&there) < size(&vdot)
+                {
+                    (state, vdot) = (next, there);
+                    iterations += 1;
+                    continue 'search;
+                }
+                share *= 0.5;
+            }
+            break;
+        }
+        let found = largest(&vdot) <= STEADY * scale(&mut chain, &state)?;
+        Ok(Search {
+            state,
+            vdot,
+            iterations,
+            found,
+        })
     }
 }
 

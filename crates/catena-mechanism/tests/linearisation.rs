@@ -5,9 +5,11 @@ use catena::error::Place;
 use catena::model::{
     ConstraintSpec, Dof, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, RuleSpec, embedded,
 };
+use catena::simulate::Inputs;
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
-use catena_mechanism::{Behaviour, Linearisation};
+use catena_mechanism::{Behaviour, Linearisation, SteadyMotion};
+use catena_testing::runs::{explicit, forty_samples, run};
 
 const G: f64 = 9.81;
 
@@ -460,4 +462,103 @@ fn efforts_hold_the_given_positions() {
     let found = Linearisation::new(&model, &state, &held.effort).unwrap();
     assert_eq!(found.state.q, state.q);
     assert_eq!(found.a, held.a);
+}
+
+/// A point mass m on a rod of length l that swings about a horizontal axis, which turns about the vertical.
+fn conical_pendulum(mass: f64, length: f64) -> Model {
+    let mut builder = ModelBuilder::new("conical pendulum");
+    builder.gravity = Vec3::new(0.0, 0.0, -G);
+    builder.link("yoke", Inertial::default());
+    builder.link("bob", bob(mass, length));
+    builder.joint(JointSpec::new("spin", JointKind::Revolute, "world", "yoke"));
+    builder.joint(hinge("swing", "yoke", "bob", [0.0; 3], Dof::default()));
+    builder.build().expect("sound")
+}
+
+/// cos θ = g / (l ω²), and small oscillations about it with ω √(1 + 3 cos² θ), whatever the mass.
+#[test]
+fn a_conical_pendulum_is_found_and_oscillates() {
+    for (speed, guess) in [(4.0, 0.8), (6.0, 1.0), (12.0, -1.2)] {
+        let (model, length) = (conical_pendulum(1.7, 1.0), 1.0);
+        let mut state = State::neutral(&model);
+        state.q[1] = guess;
+        state.v[0] = speed;
+        let linear = SteadyMotion::near(&model, &state, &[0.0; 2]).expect("it turns");
+        let cosine = G / (length * speed * speed);
+        assert!(
+            (linear.state.q[1].cos() - cosine).abs() < 1e-12,
+            "{:?}",
+            linear.state
+        );
+        assert_eq!(linear.state.v, [speed, 0.0]);
+        let (modes, zeros) = linear.modes().expect("solved");
+        // where it is on the circle, and how fast it turns
+        assert_eq!((modes.list.len(), zeros), (1, 2));
+        let [real, imaginary] = modes.list[0].value;
+        let wanted = speed * (1.0 + 3.0 * cosine * cosine).sqrt();
+        assert!(real.abs() < 1e-9, "{real}");
+        assert!(
+            (imaginary - wanted).abs() < 1e-10 * wanted,
+            "{imaginary} {wanted}"
+        );
+    }
+}
+
+/// No oscillation about a motion that gravity changes, and no steady motion where no position keeps the velocities.
+#[test]
+fn what_is_not_steady_is_told() {
+    let model = conical_pendulum(1.0, 1.0);
+    let mut state = State::neutral(&model);
+    state.q[1] = 0.7;
+    state.v = vec![0.0, 2.0];
+    let error = SteadyMotion::near(&model, &state, &[0.0; 2]).expect_err("it swings");
+    let message = error.message();
+    assert!(
+        message.contains("no steady motion of `conical pendulum`: `swing` accelerates"),
+        "{error}"
+    );
+}
+
+/// A small multiple of a mode, run for a while, grows, turns and decays as its eigenvalue says: the governor at two speeds.
+#[test]
+fn a_governor_moves_by_its_modes() {
+    let model = embedded::model("governor").expect("embedded");
+    for speed in [3.0, 2.0 * std::f64::consts::PI] {
+        let mut state = State::start(&model);
+        state.v[0] = speed;
+        let linear = SteadyMotion::near(&model, &state, &[0.0; 4]).expect("it turns");
+        let (modes, _) = linear.modes().expect("solved");
+        assert!(modes.residual < 1e-12, "{:e}", modes.residual);
+        for mode in &modes.list {
+            let [re, im] = mode.value;
+            // until it has turned by a radian or so, or decayed to a third
+            let duration = 1.0 / re.hypot(im);
+            let small = 1e-5;
+            let ends: Vec<State> = [small, -small]
+                .into_iter()
+                .map(|by| {
+                    let mut start = linear.state.clone();
+                    for k in 0..4 {
+                        let [x, y] = mode.shape[k];
+                        start.q[k] += by * x;
+                        start.v[k] += by * (re * x - im * y);
+                    }
+                    let options = forty_samples(explicit(1e-12), duration);
+                    let done = run(&model, &start, Inputs::default(), options);
+                    done.last().state.clone()
+                })
+                .collect();
+            let (sine, cosine) = (im * duration).sin_cos();
+            let grown = (re * duration).exp();
+            for k in 0..4 {
+                let [x, y] = mode.shape[k];
+                let found = (ends[0].q[k] - ends[1].q[k]) / (2.0 * small);
+                let wanted = grown * (cosine * x - sine * y);
+                assert!(
+                    (found - wanted).abs() < 1e-5,
+                    "λ {re} {im}: {found} {wanted}"
+                );
+            }
+        }
+    }
 }

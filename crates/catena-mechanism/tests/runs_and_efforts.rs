@@ -4,7 +4,7 @@ use catena::ClosedChain;
 use catena::model::Dof;
 use catena::model::embedded::{self, random_closed};
 use catena::random::Random;
-use catena::simulate::{Drift, Inputs, Sample, Simulation};
+use catena::simulate::{Drift, Inputs, Sample, Simulation, Stop, StopKind};
 use catena::{Dynamics, Model, State};
 use catena_mechanism::{ByFormulation, Formulation, Mechanism};
 use catena_testing::draw::{numbers, wrenches};
@@ -30,10 +30,21 @@ fn simulated(
     drift: Drift,
     duration: f64,
 ) -> Vec<Sample> {
+    simulated_with(model, state, &Inputs::default(), by, drift, duration)
+}
+
+fn simulated_with(
+    model: &Model,
+    state: &State,
+    inputs: &Inputs,
+    by: Formulation,
+    drift: Drift,
+    duration: f64,
+) -> Vec<Sample> {
     let equations = ByFormulation::new(model, by, drift);
     let counts = equations.counts();
     let options = forty_samples(explicit(1e-9), duration);
-    let (inputs, events) = (Inputs::default(), Vec::new());
+    let (inputs, events) = (inputs.clone(), Vec::new());
     let equations = Box::new(equations);
     let simulation =
         Simulation::with_equations(model, state, inputs, events, options, drift, equations)
@@ -103,30 +114,61 @@ fn runs_with_stabilised_constraints_agree() {
     }
 }
 
+/// Dry friction that slips, holds and lets go, in trees and in loops with dependent rows, and stops that are hit: the same motion by every formulation.
 #[test]
-fn what_only_the_recursions_can_hold_is_refused() {
-    let mut builder = embedded::builder("planar3").expect("embedded");
-    let joint = builder.joints.first_mut().expect("joints");
-    joint.dofs = vec![Dof {
-        friction: 1.0,
-        ..Dof::default()
-    }];
-    let model = builder.build().expect("sound");
-    let by = ByFormulation::new(&model, Formulation::Lagrangian, Drift::Project);
-    let options = forty_samples(explicit(1e-9), 0.4);
-    let refused = Simulation::with_equations(
-        &model,
-        &State::start(&model),
-        Inputs::default(),
-        Vec::new(),
-        options,
-        Drift::Project,
-        Box::new(by),
-    );
-    let Err(error) = refused else {
-        panic!("dry friction is held by the recursions");
+fn friction_and_stops_act_in_every_formulation() {
+    let with_friction = |name: &str, level: f64| {
+        let mut builder = embedded::builder(name).expect("embedded");
+        for joint in &mut builder.joints {
+            for dof in &mut joint.dofs {
+                dof.friction = level;
+            }
+            if joint.dofs.is_empty() {
+                joint.dofs = vec![
+                    Dof {
+                        friction: level,
+                        ..Dof::default()
+                    };
+                    joint.kind.nv()
+                ];
+            }
+        }
+        builder.build().expect("sound")
     };
-    assert!(error.to_string().contains("dry friction"), "{error}");
+    // an arm that falls from rest, whose joints stop and start; a row of four-bars that comes to rest
+    let arm = with_friction("planar3", 0.4);
+    let mut falling = State::start(&arm);
+    falling.v[2] = 3.0;
+    let row = with_friction("four-bar-2", 3.0);
+    let swinging = parallelogram(&row, 1.2, 0.5);
+    // the same arm with its second joint against a stop, which it hits, rests at and leaves
+    let stop = Stop {
+        freedom: 1,
+        limits: (-0.2, 0.3),
+        kind: StopKind::Rigid { restitution: 0.3 },
+    };
+    let stopped = (arm.clone(), falling.clone(), 0.6, vec![stop]);
+    let free = [
+        (arm, falling, 0.6, Vec::new()),
+        (row, swinging, 1.0, Vec::new()),
+    ];
+    for (model, state, duration, stops) in free.into_iter().chain([stopped]) {
+        let inputs = Inputs {
+            stops,
+            ..Inputs::default()
+        };
+        let options = forty_samples(explicit(1e-9), duration);
+        let own = run(&model, &state, inputs.clone(), options);
+        let held = |sample: &Sample| sample.state.v.iter().any(|v| v.abs() < 1e-14);
+        assert!(own.samples.iter().skip(1).any(held), "{}", model.name());
+        for by in formulations(&model) {
+            let samples = simulated_with(&model, &state, &inputs, by, Drift::Project, duration);
+            let (last, wanted) = (samples.last().expect("samples"), own.last());
+            let what = format!("{}, {}", model.name(), by.name());
+            assert_close(&last.state.q, &wanted.state.q, 1e-7, &what);
+            assert_close(&last.state.v, &wanted.state.v, 1e-6, &what);
+        }
+    }
 }
 
 /// Multipliers of prescribed accelerations are the efforts of Newton and Euler's recursion.

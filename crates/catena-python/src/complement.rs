@@ -106,13 +106,14 @@ impl PyModel {
     }
 
     /// The linear equations about a steady motion, with their modes.
-    #[pyo3(signature = (q, v, tau))]
+    #[pyo3(signature = (q, v, tau, find))]
     fn _linearize_motion<'py>(
         &self,
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         v: Option<&Bound<'py, PyAny>>,
         tau: Option<&Bound<'py, PyAny>>,
+        find: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
         guarded(py, || {
@@ -120,7 +121,10 @@ impl PyModel {
             let built = built.whole();
             let of = Arc::clone(&built);
             let solved = apart(py, move || {
-                let linear = SteadyMotion::new(&of.model, &at.state, &at.tau)?;
+                let linear = match find {
+                    true => SteadyMotion::near(&of.model, &at.state, &at.tau)?,
+                    false => SteadyMotion::new(&of.model, &at.state, &at.tau)?,
+                };
                 let modes = linear.modes()?;
                 Ok((linear, modes))
             })?;
@@ -141,6 +145,8 @@ impl PyModel {
                 "imaginary": part(&modes, 1),
                 "zeros": zeros,
                 "residual": linear.residual,
+                "q": linear.state.q,
+                "v": linear.state.v,
             });
             to_python(py, &record)
         })

@@ -11,9 +11,9 @@
 
 use crate::calculus::reachable;
 use crate::expr::{Expr, with_graph};
-use crate::graph::{Handle, Node};
+use crate::graph::{Graph, Handle, Node};
 use crate::math::Math;
-use catena::elementary;
+use catena::{Scalar, elementary};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ mod reading;
 pub(crate) use reading::rounded;
 
 /// Formulas are computed up to this many terms.
-const LONGEST: usize = 600;
+pub(crate) const LONGEST: usize = 600;
 /// Terms this much smaller than the summands they result from are round-off.
 const DUST: f64 = 1e-13;
 
@@ -90,16 +90,7 @@ impl Formula {
                         false => formula.clone(),
                     }
                 };
-                let made = match graph.nodes[node] {
-                    Node::Constant(number) => Formula::number(number.value()),
-                    Node::Symbol(k) => Formula::symbol(&graph.names[k as usize], 1),
-                    Node::Add(a, b) => get(a).plus(&get(b)),
-                    Node::Mul(a, b) => get(a).times(&get(b))?,
-                    Node::Recip(a) => get(a).inverse()?,
-                    Node::Sin(a) => get(a).wave(true)?,
-                    Node::Cos(a) => get(a).wave(false)?,
-                    Node::Sqrt(_) | Node::Select { .. } => return None,
-                };
+                let made = Formula::of_node(graph, node, &get)?;
                 if made.terms.len() > LONGEST {
                     return None;
                 }
@@ -113,6 +104,24 @@ impl Formula {
         })
     }
 
+    /// The formula of a node, given those of its operands.
+    pub(crate) fn of_node(
+        graph: &Graph,
+        node: usize,
+        get: &dyn Fn(Handle) -> Formula,
+    ) -> Option<Formula> {
+        Some(match graph.nodes[node] {
+            Node::Constant(number) => Formula::number(number.value()),
+            Node::Symbol(k) => Formula::symbol(&graph.names[k as usize], 1),
+            Node::Add(a, b) => get(a).plus(&get(b)),
+            Node::Mul(a, b) => get(a).times(&get(b))?,
+            Node::Recip(a) => get(a).inverse()?,
+            Node::Sin(a) => get(a).wave(true)?,
+            Node::Cos(a) => get(a).wave(false)?,
+            Node::Sqrt(_) | Node::Select { .. } => return None,
+        })
+    }
+
     fn number(x: f64) -> Self {
         let mut formula = Formula::default();
         if x != 0.0 {
@@ -121,7 +130,7 @@ impl Formula {
         formula
     }
 
-    fn symbol(name: &str, exponent: i32) -> Self {
+    pub(crate) fn symbol(name: &str, exponent: i32) -> Self {
         let term = Term {
             symbols: vec![(name.to_string(), exponent)],
             ..Term::default()
@@ -131,7 +140,7 @@ impl Formula {
         }
     }
 
-    fn scaled(&self, k: f64) -> Self {
+    pub(crate) fn scaled(&self, k: f64) -> Self {
         let terms = self.terms.iter().map(|(term, c)| (term.clone(), k * c));
         Formula {
             terms: terms.collect(),
@@ -253,19 +262,28 @@ impl Formula {
     }
 
     /// Its value, given those of the symbols by name.
-    pub fn evaluate(&self, symbol: impl Fn(&str) -> f64) -> f64 {
-        let mut sum = 0.0;
+    pub fn evaluate<S: Scalar>(&self, symbol: impl Fn(&str) -> S) -> S {
+        let mut sum = S::zero();
         for (term, c) in &self.terms {
-            let mut product = *c;
+            let mut product = S::constant(*c);
             for (name, exponent) in &term.symbols {
-                product *= symbol(name).powi(*exponent);
+                let value = symbol(name);
+                for _ in 0..exponent.unsigned_abs() {
+                    product = match *exponent > 0 {
+                        true => product * value,
+                        false => product / value,
+                    };
+                }
             }
-            let angles = term.wave.angles.iter();
-            let angle: f64 = angles.map(|(name, k)| f64::from(*k) * symbol(name)).sum();
-            sum += match term.wave.sine {
-                true => product * elementary::sin(angle),
-                false => product * elementary::cos(angle),
-            };
+            if !term.wave.angles.is_empty() {
+                let mut angle = S::zero();
+                for (name, k) in &term.wave.angles {
+                    angle += S::constant(f64::from(*k)) * symbol(name);
+                }
+                let (sine, cosine) = angle.sin_cos();
+                product *= if term.wave.sine { sine } else { cosine };
+            }
+            sum += product;
         }
         sum
     }

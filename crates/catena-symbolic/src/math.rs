@@ -23,6 +23,8 @@ pub enum Math {
     Accent(Accent, Box<Math>),
     /// A fraction.
     Fraction(Box<Math>, Box<Math>),
+    /// A square root.
+    Root(Box<Math>),
     /// In parentheses.
     Parentheses(Box<Math>),
     /// A matrix, row after row.
@@ -47,7 +49,7 @@ pub enum Accent {
 }
 
 /// Greek letters by name.
-const GREEK: [(&str, &str); 15] = [
+const GREEK: [(&str, &str); 16] = [
     ("alpha", "α"),
     ("omega", "ω"),
     ("Omega", "Ω"),
@@ -63,6 +65,7 @@ const GREEK: [(&str, &str); 15] = [
     ("gamma", "γ"),
     ("lambda", "λ"),
     ("xi", "ξ"),
+    ("ell", "ℓ"),
 ];
 
 impl Math {
@@ -97,7 +100,7 @@ impl Math {
             Math::Sub(a, b) | Math::Sup(a, b) => a.width() + b.width().div_ceil(2),
             Math::Accent(_, a) => a.width(),
             Math::Fraction(a, b) => a.width().max(b.width()),
-            Math::Parentheses(a) => a.width() + 2,
+            Math::Parentheses(a) | Math::Root(a) => a.width() + 2,
             Math::Matrix(rows) => {
                 let widths = rows
                     .iter()
@@ -195,6 +198,9 @@ impl Math {
             }
             Math::Fraction(above, below) => {
                 let _ = write!(text, "\\frac{{{}}}{{{}}}", above.latex(), below.latex());
+            }
+            Math::Root(inner) => {
+                let _ = write!(text, "\\sqrt{{{}}}", inner.latex());
             }
             Math::Parentheses(inner) => {
                 let _ = write!(text, "\\left({}\\right)", inner.latex());
@@ -309,6 +315,11 @@ impl Math {
                 let _ = write!(text, "<mo stretchy=\"false\">{sign}</mo></mover>");
             }
             Math::Fraction(above, below) => Self::pair("mfrac", above, below, text),
+            Math::Root(inner) => {
+                text.push_str("<msqrt>");
+                inner.write_mathml(text);
+                text.push_str("</msqrt>");
+            }
             Math::Parentheses(inner) => {
                 text.push_str("<mrow><mo>(</mo>");
                 inner.write_mathml(text);

@@ -5,9 +5,11 @@ use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
 };
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
-use catena::model::{Dof, Inertial, JointKind, JointSpec, embedded};
+use catena::model::{
+    Dof, ForceAxes, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, embedded,
+};
 use catena::spatial::{Pose, Sym3, Vec3};
-use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
+use catena::{Base, Dynamics, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::Formula;
 use catena_symbolic::derive::{
     Derivation, Equations, Keep, Notation, Recursion, Style, Symbols, verify,
@@ -791,4 +793,144 @@ fn constraints_are_derived() {
         "{page}"
     );
     assert!(derivation.sympy().contains("J_xi = Matrix(["));
+}
+
+/// A planar arm with every force element whose law has a root or a branch: springs and ropes, taut and slack, torsion, drag, a centre of attraction.
+fn loaded_arm(name: &str) -> Model {
+    let mut builder = embedded::builder(name).expect("embedded");
+    catena_testing::elements::load(&mut builder, 3, true);
+    let last = builder.links.last().expect("a link").name.clone();
+    for (name, rest_length) in [("rope", 0.3), ("slack", 90.0)] {
+        builder.force(ForceSpec::new(
+            name,
+            ForceRule::Spring {
+                parent: "world".into(),
+                child: last.clone(),
+                parent_point: Vec3::new(2.0, 3.0, -1.0),
+                child_point: Vec3::new(0.1, 0.0, 0.2),
+                stiffness: 4.0,
+                damping: 0.3,
+                rest_length,
+                tension_only: true,
+            },
+        ));
+    }
+    builder.build().expect("sound")
+}
+
+/// Two links in a plane with a damped spring, a rope, torsion about the joints' axes, drag and a thrust: every effort is short enough to read.
+fn simply_loaded() -> Model {
+    let mut builder = embedded::builder("planar3").expect("embedded");
+    let links: Vec<String> = builder.links.iter().map(|l| l.name.clone()).collect();
+    let at = Vec3::new(0.2, 0.1, 0.0);
+    for (name, rest_length, tension_only) in [("spring", 0.4, false), ("rope", 1.3, true)] {
+        let rule = ForceRule::Spring {
+            parent: "world".into(),
+            child: links[usize::from(!tension_only)].clone(),
+            parent_point: Vec3::new(1.0, 0.5, 0.0),
+            child_point: at,
+            stiffness: 4.0,
+            damping: 0.3,
+            rest_length,
+            tension_only,
+        };
+        builder.force(ForceSpec::new(name, rule));
+    }
+    let torsion = ForceRule::Torsion {
+        parent: links[0].clone(),
+        child: links[2].clone(),
+        axis: Vec3::new(0.0, 0.0, 1.0),
+        stiffness: 1.3,
+        damping: 0.2,
+        rest: 0.4,
+    };
+    builder.force(ForceSpec::new("torsion", torsion));
+    let drag = ForceRule::Drag {
+        link: links[0].clone(),
+        point: at,
+        linear: 0.2,
+        quadratic: 0.3,
+        flow: Vec3::new(0.5, 0.0, 0.0),
+    };
+    builder.force(ForceSpec::new("air", drag));
+    let thrust = ForceRule::Constant {
+        link: links[2].clone(),
+        point: at,
+        force: Vec3::new(1.0, 2.0, 0.0),
+        torque: Vec3::zero(),
+        axes: ForceAxes::Link,
+    };
+    builder.force(ForceSpec::new("thrust", thrust));
+    builder.build().expect("sound")
+}
+
+/// Force elements in every style: the page verifies them against the library in twice the digits, and the efforts are those of inverse
+/// dynamics at further states.
+#[test]
+fn force_elements_have_formulas() {
+    let planar = loaded_arm("planar3");
+    for (model, closed) in [
+        (embedded::model("squeezer").expect("embedded"), true),
+        (embedded::model("governor").expect("embedded"), true),
+        (simply_loaded(), true),
+        (planar, false),
+        (loaded_arm("stanford"), false),
+    ] {
+        let name = model.name().to_string();
+        for style in [
+            Style::Closed,
+            Style::Recursive(Notation::Catena),
+            Style::Recursive(Notation::Paper),
+        ] {
+            let page = Derivation::new(&model, Keep::default(), style, false).expect("derived");
+            let difference = page.verification.difference();
+            assert!(difference < 1e-13, "{name} {style:?}: {difference:e}");
+            if style == Style::Closed {
+                assert_eq!(page.verification.loads.is_some(), closed, "{name}");
+            }
+            let text = page.document().markdown();
+            assert!(text.contains(&*model.forces()[0].name), "{name}");
+            page.sympy();
+        }
+        if !closed {
+            continue;
+        }
+        let tree = model.clone().open_tree();
+        let equations = Equations::new(&tree, Keep::ALL).expect("derived");
+        let elements = equations.elements.as_ref().expect("there are some");
+        let Some(effort) = &equations.effort else {
+            continue; // with every number a symbol it is long
+        };
+        let mut dynamics = Dynamics::new(&tree);
+        for seed in 1..4 {
+            let mut state = State::random(&tree, seed);
+            state.base = Base::fixed();
+            let vdot = State::random(&tree, seed + 10).v;
+            let wanted = dynamics
+                .inverse(&state, &vdot, &[])
+                .expect("finite")
+                .to_vec();
+            let mut known: Vec<(String, f64)> = equations.values.clone();
+            for (array, list) in [("q", &state.q), ("v", &state.v), ("vdot", &vdot)] {
+                let names = (0..list.len()).map(|k| format!("{array}[{k}]"));
+                known.extend(names.zip(list.iter().copied()));
+            }
+            let find = |known: &[(String, f64)], name: &str| {
+                let found = known.iter().find(|(symbol, _)| symbol == name);
+                found.unwrap_or_else(|| panic!("{name} has no value")).1
+            };
+            for quantity in elements.quantities.iter().flatten().flatten() {
+                let value = quantity.value.evaluate(|symbol: &str| find(&known, symbol));
+                known.push((quantity.name.clone(), value));
+            }
+            let size = wanted.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (formula, wanted) in effort.iter().zip(&wanted) {
+                let found = formula.evaluate(|symbol: &str| find(&known, symbol));
+                assert!(
+                    (found - wanted).abs() < 1e-11 * size,
+                    "{name}: {found} {wanted}"
+                );
+            }
+        }
+    }
 }

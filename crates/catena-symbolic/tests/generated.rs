@@ -1,7 +1,8 @@
 //! Generated code is compiled and run: its own test compares it with the library to 1e-12 of the largest number.
 
 use catena::model::{
-    ConstraintSpec, Inertial, JointKind, JointSpec, Law, RuleSpec, dh, embedded, modified_dh,
+    ConstraintSpec, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, Law, RuleSpec, dh,
+    embedded, modified_dh,
 };
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
@@ -724,4 +725,81 @@ fn large_robots_stay_small() {
             assert!(size < 1_000_000, "{name}: {size} bytes");
         }
     }
+}
+
+/// An arm with a rope, a damped spring, a torsion, a thruster and a brake of air: every law with a branch is in it.
+fn loaded(name: &str, seed: u64) -> Model {
+    let mut builder = embedded::builder(name).expect("embedded");
+    catena_testing::elements::load(&mut builder, seed, true);
+    let last = builder.links.last().expect("a link").name.clone();
+    for (name, rest_length) in [("rope", 0.3), ("slack", 90.0)] {
+        builder.force(ForceSpec::new(
+            name,
+            ForceRule::Spring {
+                parent: "world".into(),
+                child: last.clone(),
+                parent_point: Vec3::new(2.0, 3.0, -1.0),
+                child_point: Vec3::new(0.1, 0.0, 0.2),
+                stiffness: 4.0,
+                damping: 0.3,
+                rest_length,
+                tension_only: true,
+            },
+        ));
+    }
+    builder.build().expect("sound")
+}
+
+/// Models with force elements: arms, every joint, numbers passed in, the benchmark problems with loops. Derivatives are those of the two
+/// arms: their expressions are long.
+#[test]
+fn force_elements_are_in_the_code() {
+    use Question::*;
+    let folder = Folder::new("elements");
+    let main = vec![Inverse, Forward, Bias, Gravity, Energy];
+    let slopes = vec![InverseByPosition, InverseByVelocity, ForwardByPosition];
+    let numbers = Keep::default();
+    for (model, questions, parameters) in [
+        (model("squeezer"), main.clone(), numbers),
+        (model("governor"), main.clone(), numbers),
+        (loaded("zoo", 1), vec![Inverse, Forward, Energy], numbers),
+        (loaded("pendulum-2", 2), slopes, numbers),
+        (loaded("stanford", 3), main.clone(), numbers),
+        (loaded("planar3", 5), main, Keep::EVERYTHING),
+    ] {
+        assert!(!model.forces().is_empty());
+        let options = CodeOptions {
+            parameters,
+            ..CodeOptions::default()
+        };
+        let module = Module::new(&model, &questions, &options).expect("code can be generated");
+        for function in &module.functions {
+            let limit = function.limit();
+            assert!(limit < 1e-9, "{}: {limit:e}", function.question.name());
+        }
+        write(&folder.0, &module, Language::C);
+        let file = &module.name;
+        let (source, test) = (format!("{file}.c"), format!("{file}_test.c"));
+        let flags = [
+            "-std=c99", "-Wall", "-Wextra", "-Werror", "-O0", "-o", "run", &source, &test, "-lm",
+        ];
+        run(&folder.0, "cc", &flags);
+        run(&folder.0, "run", &[]);
+        if model.nv() < 8 {
+            write(&folder.0, &module, Language::Python);
+            run(&folder.0, "python3", &[&format!("test_{file}.py")]);
+        }
+    }
+}
+
+/// Elements are attached to frames that snapping would move.
+#[test]
+fn numbers_of_loaded_models_are_not_snapped() {
+    let options = CodeOptions {
+        dust: 1e-6,
+        ..CodeOptions::default()
+    };
+    let refused = Module::new(&model("squeezer"), &[Question::Forward], &options);
+    let error = refused.expect_err("frames move");
+    assert!(error.message().contains("not snapped"), "{error}");
 }

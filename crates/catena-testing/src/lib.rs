@@ -4,6 +4,7 @@
 //! depends on is another one than the one under test, and their types differ.
 
 pub mod draw;
+pub mod elements;
 pub mod runs;
 
 use catena::residual::{largest, relative, within};

@@ -9,7 +9,7 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inertial_parameters, 
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::integrate::FixedMethod;
 use catena::model::{
-    ForceAxes, ForceRule, ForceSpec, GravityGradient, Inertial, JointKind, JointSpec, embedded,
+    ForceRule, ForceSpec, GravityGradient, Inertial, JointKind, JointSpec, embedded,
 };
 use catena::random::Random;
 use catena::scalar::{DoubleDouble, Dual};
@@ -21,106 +21,8 @@ use catena::{
     Base, Batch, Drive, Dynamics, ErrorKind, Model, ModelBuilder, Scalar, State, StateView, laws,
 };
 use catena_testing::assert_close;
-use catena_testing::draw::vector;
+use catena_testing::elements::{load, spring};
 use catena_testing::runs::{apart, bdf_with, explicit, free_run};
-
-fn spring(parent: &str, child: &str, at: [Vec3<f64>; 2], numbers: [f64; 3]) -> ForceRule {
-    let [stiffness, damping, rest_length] = numbers;
-    ForceRule::Spring {
-        parent: parent.into(),
-        child: child.into(),
-        parent_point: at[0],
-        child_point: at[1],
-        stiffness,
-        damping,
-        rest_length,
-        tension_only: false,
-    }
-}
-
-/// One element of each kind and more, between random links. `lossy` ones dissipate or bring energy in.
-fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
-    let mut random = Random::new(seed);
-    let links: Vec<String> = builder.links.iter().map(|l| l.name.clone()).collect();
-    let pick = |random: &mut Random| links[random.below(links.len())].clone();
-    let loss = if lossy { 0.7 } else { 0.0 };
-    // ends far from each other, so that no spring is short
-    let far = Vec3::new(3.0, -4.0, 2.0);
-    builder.force(ForceSpec::new(
-        "ground",
-        spring(
-            "world",
-            &pick(&mut random),
-            [far, vector(&mut random, 1.0)],
-            [3.0, loss, 1.1],
-        ),
-    ));
-    let (first, last) = (links[0].clone(), links[links.len() - 1].clone());
-    builder.force(ForceSpec::new(
-        "between",
-        spring(
-            &first,
-            &last,
-            [vector(&mut random, 1.0) * 3.0, vector(&mut random, 1.0)],
-            [2.0, 0.5 * loss, 0.4],
-        ),
-    ));
-    builder.force(ForceSpec::new(
-        "ideal",
-        spring("world", &last, [far, Vec3::zero()], [0.4, 0.0, 0.0]),
-    ));
-    builder.force(ForceSpec::new(
-        "torsion",
-        ForceRule::Torsion {
-            parent: first.clone(),
-            child: last.clone(),
-            axis: vector(&mut random, 1.0),
-            stiffness: 1.3,
-            damping: 0.3 * loss,
-            rest: 0.4,
-        },
-    ));
-    builder.force(ForceSpec::new(
-        "orbit",
-        ForceRule::GravityGradient(GravityGradient::Orbit {
-            rate: 0.3,
-            up: Vec3::new(0.0, 0.6, 0.8),
-            normal: Vec3::new(1.0, 0.0, 0.0),
-        }),
-    ));
-    builder.force(ForceSpec::new(
-        "planet",
-        ForceRule::GravityGradient(GravityGradient::Centre {
-            mu: 2000.0,
-            centre: Vec3::new(1.0, 12.0, -31.0),
-            uniform: seed.is_multiple_of(2),
-        }),
-    ));
-    if lossy {
-        for (name, axes) in [("push", ForceAxes::World), ("thruster", ForceAxes::Link)] {
-            builder.force(ForceSpec::new(
-                name,
-                ForceRule::Constant {
-                    link: pick(&mut random),
-                    point: vector(&mut random, 1.0),
-                    force: vector(&mut random, 1.0),
-                    torque: vector(&mut random, 1.0) * 0.2,
-                    axes,
-                },
-            ));
-        }
-        builder.force(ForceSpec::new(
-            "drag",
-            ForceRule::Drag {
-                link: pick(&mut random),
-                point: vector(&mut random, 1.0),
-                linear: 0.2,
-                quadratic: 0.3,
-                flow: vector(&mut random, 1.0),
-            },
-        ));
-    }
-}
 
 /// Trees whose first and last links are different bodies.
 fn loaded(seed: u64, lossy: bool) -> Model {

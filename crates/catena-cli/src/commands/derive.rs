@@ -236,6 +236,9 @@ fn record(derivation: &Derivation) -> Value {
             Notation::Paper => "paper",
         });
     }
+    if let Some(quantities) = derivation.python_quantities() {
+        record["quantities"] = json!(quantities);
+    }
     if let Some(steps) = derivation.python_steps() {
         record["steps"] = json!(steps);
     }

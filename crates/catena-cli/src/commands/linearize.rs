@@ -1,4 +1,4 @@
-//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes; of what rolls, about a steady motion.
+//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes; of what rolls or turns, about a steady motion.
 
 mod steady;
 
@@ -51,6 +51,11 @@ pub struct Arguments {
     /// Linearize about the given positions, under the efforts that hold them, instead of looking for an equilibrium
     #[arg(long, conflicts_with = "tau")]
     hold: bool,
+
+    /// Linearize about a steady motion: find positions at which the velocities stay constant. Those given by --v imply it; without --v they are
+    /// those that the model begins with
+    #[arg(long, conflicts_with = "hold")]
+    steady: bool,
 
     /// File for a drawing of the mode shapes, SVG
     #[arg(short, long, value_name = "FILE.svg")]
@@ -106,11 +111,16 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ));
     }
     limits::memory("states", situations.len(), 12 * model.nv() * model.nv())?;
-    if model.velocity_rows() > 0 {
+    let given = arguments.state.gives_velocities();
+    let moves = given && (situations.iter()).any(|s| s.state.v.iter().any(|&v| v != 0.0));
+    if model.velocity_rows() > 0 || moves || arguments.steady {
         if arguments.hold {
             return Err(steady::holds_nothing());
         }
-        return steady::run(&model, situations, arguments.output.as_deref(), as_json);
+        // what rolls is given as it moves, unless a search is asked for
+        let search = model.velocity_rows() == 0 || arguments.steady;
+        let picture = arguments.output.as_deref();
+        return steady::run(&model, situations, search, picture, as_json);
     }
     let random = arguments.state.seed().is_some();
     let mut has_start = false;
@@ -133,7 +143,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => to_text(&model, &found),
     });
     if has_start {
-        outcome = outcome.note("an equilibrium is a state at rest: the velocities that the model begins with are left out");
+        outcome = outcome.note("an equilibrium is a state at rest: the velocities that the model begins with are left out (--steady takes them)");
     }
     if let (Some(path), [one]) = (&arguments.output, &found[..]) {
         let (linear, modes) = (&one.linear, &one.modes.list);
@@ -176,13 +186,6 @@ fn refuse_wrenches(situation: &Situation) -> Result<()> {
 
 fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
     refuse_wrenches(&situation)?;
-    if situation.state.v.iter().any(|&v| v != 0.0) {
-        return Err(Error::new(
-            ErrorKind::Input,
-            "an equilibrium is a state at rest, but velocities are given",
-        )
-        .hint("leave out --v, and velocities of the state file"));
-    }
     let linear = match hold {
         true => Linearisation::held(model, &situation.state)?,
         false => Linearisation::new(model, &situation.state, &situation.effort)?,

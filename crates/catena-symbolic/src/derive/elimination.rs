@@ -36,14 +36,20 @@ pub struct Verification {
     pub meaning: f64,
     /// Of recursions: [`Recursion::difference`](super::Recursion::difference).
     pub steps: Option<f64>,
+    /// Of force elements in closed form: [`Elements::difference`](super::Elements::difference).
+    pub loads: Option<f64>,
 }
 
 impl Verification {
     /// The largest difference of all.
     pub fn difference(&self) -> f64 {
-        [self.meaning, self.steps.unwrap_or(0.0)]
-            .into_iter()
-            .fold(self.product, larger)
+        [
+            self.meaning,
+            self.steps.unwrap_or(0.0),
+            self.loads.unwrap_or(0.0),
+        ]
+        .into_iter()
+        .fold(self.product, larger)
     }
 }
 
@@ -84,6 +90,7 @@ impl Verification {
             product,
             meaning,
             steps: None,
+            loads: None,
         }
     }
 }

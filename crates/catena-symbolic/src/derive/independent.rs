@@ -4,7 +4,7 @@ use super::symbolic::symbolic;
 use super::{
     Symbols, expect_usable, formulas, has_passive_forces, passive_efforts, without_dry_friction,
 };
-use crate::{Expr, Formula, scope};
+use crate::{Expr, Formula, scope, substitute};
 use catena::algorithm::inertia_matrix::{
     CompositeBodies, CoriolisMatrix, coriolis_matrix, inertia_matrix,
 };
@@ -27,6 +27,8 @@ pub struct Independent {
     pub gravity: Option<Vec<Formula>>,
     /// Gᵀ s of springs and dampers; none where the model has neither.
     pub passive: Option<Vec<Formula>>,
+    /// Gᵀ w of force elements, in the names of their quantities in the tree; none without elements.
+    pub loads: Option<Vec<Formula>>,
     /// Gᵀ τ.
     pub effort: Option<Vec<Formula>>,
 }
@@ -42,7 +44,8 @@ impl Independent {
 
 fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independent {
     let (nq, nv) = (tree.nq(), tree.nv());
-    let symbolic = symbolic(tree, symbols, &mut Vec::new()).model;
+    let loaded = symbolic(tree, symbols, &mut Vec::new()).model;
+    let symbolic = loaded.clone().without_forces();
     let numbers = couplings.map(&Expr::constant);
     let rates = |name: &str| {
         let own = Expr::symbols(name, nv);
@@ -95,6 +98,22 @@ fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independen
     for (g, s) in gravity.iter_mut().zip(springs) {
         *g -= s;
     }
+    let mut effort = inverse(v, &vdot);
+    let mut loads = None;
+    let has_forces = !loaded.forces().is_empty();
+    if has_forces {
+        let (quantities, of_tree) = super::elements::efforts(&loaded);
+        // the quantities are those of the tree; coordinates become the independent ones
+        let symbols = Expr::symbols("q", nq)
+            .into_iter()
+            .chain(Expr::symbols("v", nv));
+        let replace: Vec<(Expr, Expr)> = symbols.zip(q.iter().chain(v.iter()).copied()).collect();
+        let own = substitute(&contracted(&of_tree), &replace);
+        for (effort, load) in effort.iter_mut().zip(&own) {
+            *effort -= *load;
+        }
+        loads = quantities.and_then(|_| formulas(&own));
+    }
     Independent {
         freedoms: couplings.freedoms().to_vec(),
         inertia: formulas(numbers.congruence(&inertia).as_slice()),
@@ -104,6 +123,10 @@ fn derived(tree: &Model, couplings: &Couplings, symbols: &Symbols) -> Independen
             true => formulas(&contracted(&passive_efforts(&symbolic, q, v))),
             false => None,
         },
-        effort: formulas(&inverse(v, &vdot)),
+        effort: match has_forces && loads.is_none() {
+            true => None,
+            false => formulas(&effort),
+        },
+        loads,
     }
 }

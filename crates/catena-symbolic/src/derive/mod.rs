@@ -17,6 +17,7 @@ use catena::{Base, Matrix, Model, Scalar, StateView};
 mod complement;
 mod constraints;
 mod document;
+mod elements;
 mod elimination;
 mod independent;
 mod names;
@@ -29,6 +30,7 @@ mod sympy;
 pub use complement::Complement;
 pub use constraints::ConstraintRows;
 pub use document::{Block, Document, Line, Span};
+pub use elements::{Elements, Quantity, Value};
 pub use elimination::Verification;
 pub use independent::Independent;
 pub use page::{Derivation, Style};
@@ -189,7 +191,9 @@ pub struct Equations {
     pub gravity: Option<Vec<Formula>>,
     /// Efforts of springs and dampers: k (q − q̄) + b v; none where the model has neither.
     pub passive: Option<Vec<Formula>>,
-    /// τ = I v̇ + C v + g, and the efforts of springs and dampers.
+    /// Force elements: their quantities, and the efforts w of what they do; none without elements.
+    pub elements: Option<Elements>,
+    /// τ = I v̇ + C v + g, and the efforts of springs and dampers, minus those of force elements.
     pub effort: Option<Vec<Formula>>,
     /// m̂ₖ: the diagonal of D; pivots of later freedoms are symbols `d[k]`.
     pub pivots: Option<Vec<Formula>>,
@@ -233,7 +237,6 @@ const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {
     model.expect_tree()?;
-    model.expect_no_forces("a derivation as formulas")?;
     if model.nv() > MOST_FREEDOMS {
         let message = format!(
             "equations are derived for up to {MOST_FREEDOMS} freedoms; `{}` has {}",
@@ -312,7 +315,8 @@ fn pivot_formulas(pivots: &[Expr], names: &[(Expr, Expr)]) -> Option<Vec<Formula
 fn derived(model: &Model, symbols: &Symbols) -> Equations {
     let nv = model.nv();
     let mut values = Vec::new();
-    let symbolic = symbolic(model, symbols, &mut values).model;
+    let loaded = symbolic(model, symbols, &mut values).model;
+    let symbolic = loaded.clone().without_forces();
     let [v, vdot] = ["v", "vdot"].map(|name| Expr::symbols(name, nv));
     let q = Expr::symbols("q", model.nq());
     let rest = vec![Expr::zero(); nv];
@@ -404,6 +408,17 @@ fn derived(model: &Model, symbols: &Symbols) -> Equations {
         let articulated = factors.joint_block(&symbolic, 1);
         [formulas(&block), replaced(articulated.as_slice())]
     });
+    let mut effort = inverse(&v, &vdot);
+    let elements = (!loaded.forces().is_empty()).then(|| {
+        let (quantities, efforts) = elements::efforts(&loaded);
+        for (effort, load) in effort.iter_mut().zip(&efforts) {
+            *effort -= *load;
+        }
+        Elements {
+            efforts: quantities.as_ref().and_then(|_| formulas(&efforts)),
+            quantities,
+        }
+    });
     Equations {
         nv,
         inertia: formulas(inertia.as_slice()),
@@ -413,7 +428,12 @@ fn derived(model: &Model, symbols: &Symbols) -> Equations {
             true => formulas(&passive_efforts(&symbolic, &q, &v)),
             false => None,
         },
-        effort: formulas(&inverse(&v, &vdot)),
+        effort: match &elements {
+            // names that are not defined would say nothing
+            Some(found) if found.quantities.is_none() => None,
+            _ => formulas(&effort),
+        },
+        elements,
         pivots: pivot_formulas(&d, &names),
         u: replaced(u.as_slice()),
         psi: replaced(&psi),

@@ -26,7 +26,7 @@ pub(super) fn parts(symbol: &str) -> Parts<'_> {
 }
 
 /// Indices of these count freedoms, from 0 internally and from 1 in print; those of the others count bodies, from 1.
-const FREEDOMS: [&str; 22] = [
+const FREEDOMS: [&str; 23] = [
     "p",
     "q",
     "v",
@@ -49,6 +49,7 @@ const FREEDOMS: [&str; 22] = [
     "stiffness",
     "rest",
     "damping",
+    "load",
 ];
 
 /// The indices as they are printed.
@@ -126,6 +127,12 @@ fn letter(name: &str, letters: Letters) -> Math {
         ("damping", _) => one("b"),
         ("passive", _) => one("s"),
         ("lead", _) => one("d"),
+        ("load", _) => one("w"),
+        ("length", _) => one("ell"),
+        ("rate", _) => one("ell").accent(Accent::Dot),
+        ("tension", _) => one("F"),
+        ("torque", _) => one("T"),
+        ("deflection", _) => one("phi"),
         ("cdot", _) => one("c").accent(Accent::Dot),
         ("tautilde", _) => one("tau").accent(Accent::Tilde),
         ("etab", _) => one("eta").accent(Accent::Bar),

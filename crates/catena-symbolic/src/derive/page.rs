@@ -4,7 +4,7 @@ use super::document::{Block, Document, Line, Span, spans};
 use super::names::Letters;
 use super::{
     Complement, ConstraintRows, Equations, Independent, Notation, Part, Recursion, Symbols,
-    Verification, has_passive_forces, names, paper, verify,
+    Verification, elements, has_passive_forces, names, paper, verify,
 };
 use crate::Formula;
 use crate::formula::rounded;
@@ -83,6 +83,9 @@ const CONVENTIONS: &str = "SI units and radians. $a_i$ is joint $i$ in the frame
     inertia tensor about it, in the axes of body $i$, whose z is the axis of its joint. Dry friction is left out. \
     Coefficients are rounded to twelve digits.";
 
+const FORCES: &str = "Force elements act on the bodies. Their numbers are not symbols; what has a root or a branch has a name, with the number of its element: length $\\ell$, \
+    tension $F$, deflection $\\phi$, torque $T$, and $e$ for others. $[a < b]$ is one where that holds, and zero elsewhere.";
+
 const PASSIVE: &str = "Joints have springs of stiffness $k$, at rest at $\\bar{q}$, or dampers of coefficient $b$: their effort $s = k (q - \\bar{q}) + b v$ is part of $\\tau$.";
 
 impl Derivation {
@@ -98,6 +101,17 @@ impl Derivation {
         let constraints = ConstraintRows::new(model)?;
         let model = &model.clone().open_tree();
         let mut verification = verify(model)?;
+        let equations = (style == Style::Closed)
+            .then(|| Equations::new(model, symbols.clone()))
+            .transpose()?;
+        if let Some(Equations {
+            elements: Some(elements),
+            values,
+            ..
+        }) = &equations
+        {
+            verification.loads = elements.difference(model, values);
+        }
         let closed = style == Style::Closed;
         let recursion = match style {
             Style::Closed => None,
@@ -111,7 +125,7 @@ impl Derivation {
         Ok(Derivation {
             independent,
             name: model.name().into(),
-            equations: closed.then(|| Equations::new(model, symbols)).transpose()?,
+            equations,
             recursion,
             elimination,
             verification,
@@ -160,6 +174,7 @@ impl Derivation {
             blocks.push(Block::Paragraph(spans(PASSIVE)));
         }
         self.coordinates(&mut blocks);
+        self.force_elements(&mut blocks);
         self.followers(&mut blocks);
         self.loops(&mut blocks);
         if !self.values().is_empty() {
@@ -199,6 +214,7 @@ impl Derivation {
             product,
             meaning,
             steps,
+            loads,
         } = self.verification;
         let size = product.max(meaning).max(1e-16);
         let identity = match proved {
@@ -211,6 +227,13 @@ impl Derivation {
                 "$I = U D U^T$, recursion and elimination having the same $U$ and $D$, and every eliminated entry being \
                  $p_i^T \\hat{{M}}_{{ik}} B_{{ij}} p_j$, were verified in numbers at random states: to {size:.0e} of the largest entry."
             ),
+        };
+        let identity = match loads {
+            Some(loads) => format!(
+                "{identity} The efforts $w$ of the force elements are the library's at random states: to {:.0e} of the largest.",
+                loads.max(1e-16)
+            ),
+            None => identity,
         };
         match steps {
             Some(steps) => format!(
@@ -246,6 +269,25 @@ impl Derivation {
         }
         let head = ["freedom", "name", "moves"].map(spans).to_vec();
         blocks.push(Block::Table(head, rows));
+    }
+
+    /// Which force elements there are, and their laws.
+    fn force_elements(&self, blocks: &mut Vec<Block>) {
+        let forces = self.model.forces();
+        if forces.is_empty() {
+            return;
+        }
+        let rows = forces.iter().enumerate().map(|(k, element)| {
+            vec![
+                vec![Span::Text((k + 1).to_string())],
+                vec![Span::Text(element.name.to_string())],
+                vec![Span::Text(element.kind().replace('_', " "))],
+                spans(&elements::law(&element.law)),
+            ]
+        });
+        let head = ["force element", "name", "kind", "law"].map(spans).to_vec();
+        blocks.push(Block::Paragraph(spans(FORCES)));
+        blocks.push(Block::Table(head, rows.collect()));
     }
 
     /// Which coordinates follow others, and what the equations of the tree become in the independent ones.
@@ -298,7 +340,8 @@ impl Derivation {
         let (i_entry, c_entry) = (two("\\bar{I}"), two("\\bar{C}"));
         let (g_entry, tau_entry) = (one("\\bar{g}"), one("\\bar{\\tau}"));
         let s_entry = one("\\bar{s}");
-        let groups: [Group<'_>; 5] = [
+        let w_entry = one("\\bar{w}");
+        let groups: [Group<'_>; 6] = [
             (
                 "Independent freedoms: inertia matrix $\\bar{I} = G^T I G$",
                 Math::parse("\\bar{I}"),
@@ -332,6 +375,14 @@ impl Derivation {
                 false,
             ),
             (
+                "Independent freedoms: force elements $\\bar{w} = G^T w$, in the quantities of the tree",
+                Math::parse("\\bar{w}"),
+                &w_entry,
+                1,
+                &it.loads,
+                false,
+            ),
+            (
                 "Independent freedoms: efforts $\\bar{\\tau} = G^T \\tau$",
                 Math::parse("\\bar{\\tau}"),
                 &tau_entry,
@@ -342,7 +393,9 @@ impl Derivation {
         ];
         let passive = has_passive_forces(&self.model);
         for (title, letter, entry, columns, formulas, symmetric) in groups {
-            if letter == Math::parse("\\bar{s}") && !passive {
+            if letter == Math::parse("\\bar{s}") && !passive
+                || letter == Math::parse("\\bar{w}") && self.model.forces().is_empty()
+            {
                 continue;
             }
             blocks.push(Block::Heading(spans(title)));
@@ -491,11 +544,15 @@ impl Derivation {
         let (g_entry, tau_entry) = (one("gravity"), one("tau"));
         let s_entry = one("passive");
         let passive = has_passive_forces(&self.model);
-        let efforts = match passive {
-            true => "Efforts: $\\tau = I \\dot{v} + C v + g + s$",
-            false => "Efforts: $\\tau = I \\dot{v} + C v + g$",
+        let efforts = match (passive, e.elements.is_some()) {
+            (true, false) => "Efforts: $\\tau = I \\dot{v} + C v + g + s$",
+            (false, false) => "Efforts: $\\tau = I \\dot{v} + C v + g$",
+            (true, true) => "Efforts: $\\tau = I \\dot{v} + C v + g + s - w$",
+            (false, true) => "Efforts: $\\tau = I \\dot{v} + C v + g - w$",
         };
-        let groups: [Group<'_>; 5] = [
+        let w_entry = one("load");
+        let loads = e.elements.as_ref().and_then(|found| found.efforts.clone());
+        let groups: [Group<'_>; 6] = [
             (
                 "Inertia matrix $I$",
                 tex("I"),
@@ -521,13 +578,24 @@ impl Derivation {
                 &e.passive,
                 false,
             ),
+            (
+                "Force elements: the efforts $w$ of what they do",
+                tex("w"),
+                &w_entry,
+                1,
+                &loads,
+                false,
+            ),
             (efforts, tex("\\tau"), &tau_entry, 1, &e.effort, false),
         ];
         for (title, letter, entry, columns, formulas, symmetric) in groups {
-            if letter == tex("s") && !passive {
+            if letter == tex("s") && !passive || letter == tex("w") && e.elements.is_none() {
                 continue;
             }
             blocks.push(Block::Heading(spans(title)));
+            if letter == tex("w") {
+                self.quantities(e, blocks);
+            }
             blocks.push(match formulas {
                 Some(list) => self.matrix(letter, entry, columns, list, symmetric),
                 None => Block::Paragraph(spans(TOO_LONG)),
@@ -554,6 +622,27 @@ impl Derivation {
                 Some(list) => self.matrix(letter, entry, 6, list, true),
                 None => Block::Paragraph(spans(TOO_LONG)),
             });
+        }
+    }
+
+    /// Lengths, tensions and angles of the force elements.
+    fn quantities(&self, e: &Equations, blocks: &mut Vec<Block>) {
+        let elements = e.elements.as_ref();
+        let quantities = elements.and_then(|found| found.quantities.as_ref());
+        for (k, list) in quantities.into_iter().flatten().enumerate() {
+            if list.is_empty() {
+                continue;
+            }
+            let name = &self.model.forces()[k].name;
+            blocks.push(Block::Subheading(vec![Span::Text(format!(
+                "Force element {}: {name}",
+                k + 1
+            ))]));
+            let lines = list.iter().map(|quantity| Line {
+                left: self.symbol(&quantity.name),
+                right: quantity.value.math(&|name| self.symbol(name)),
+            });
+            blocks.push(Block::Equations(lines.collect()));
         }
     }
 
@@ -744,14 +833,17 @@ impl Derivation {
                 }
                 last = Some(section.part);
             }
-            let body = &self.model.tree().bodies[section.body];
-            blocks.push(Block::Subheading(vec![Span::Text(format!(
-                "Body {}: {}",
-                section.body, body.name
-            ))]));
+            let about = match section.element {
+                Some(k) => format!("Force element {}: {}", k + 1, self.model.forces()[k].name),
+                None => {
+                    let body = &self.model.tree().bodies[section.body];
+                    format!("Body {}: {}", section.body, body.name)
+                }
+            };
+            blocks.push(Block::Subheading(vec![Span::Text(about)]));
             let lines = section.definitions.iter().map(|definition| Line {
                 left: self.symbol(&definition.name),
-                right: self.terms(&definition.formula),
+                right: definition.value.math(&|name| self.symbol(name)),
             });
             blocks.push(Block::Equations(lines.collect()));
         }
@@ -983,6 +1075,13 @@ fn law(part: Part) -> (&'static str, &'static [&'static str]) {
                  accelerates by $-g$. With $p$ the body before, $R$ the rotation of body $i$ in it and $a$ its joint:",
                 "$\\omega_i = R^T \\omega_p + e \\dot{q}_i$, $\\dot{\\omega}_i = R^T \\dot{\\omega}_p + e \\ddot{q}_i + \\omega_i \\times e \\dot{q}_i$, \
                  $\\ddot{r}_i = R^T (\\ddot{r}_p + \\dot{\\omega}_p \\times a + \\omega_p \\times (\\omega_p \\times a))$ for a revolute joint.",
+            ],
+        ),
+        Part::Elements => (
+            "Force elements",
+            &[
+                "Axes $R_i$ and origins $o_i$ in the world of the bodies that elements act on, and of those before them; where forces depend on velocities, the velocity $u_i$ of the \
+                 origin in the axes of body $i$. $w_i$ is the wrench of all elements on body $i$, moment then force, in its axes about its joint; it is taken off the loads.",
             ],
         ),
         Part::Load => (

@@ -210,7 +210,16 @@ impl Notebook<'_> {
             let xi = self.twist(&format!("xi[{i}]"), xi);
             motion.push((nu, xi));
         }
-        let mut gamma = vec![Force::<Expr>::zero(); n + 1];
+        // wrenches of force elements about the mass centres
+        let mut gamma = self.elements(|notebook, i, _| {
+            let nu = motion[i].0;
+            let back = nu.angular.cross(notebook.central[i].centre);
+            Motion::new(nu.angular, nu.linear - back)
+        });
+        for (i, gamma) in gamma.iter_mut().enumerate() {
+            let moment = gamma.moment - self.central[i].centre.cross(gamma.force);
+            *gamma = Force::new(moment, gamma.force);
+        }
         for i in (1..=n).rev() {
             self.open(Part::Load, i);
             let (nu, xi) = motion[i];
@@ -471,6 +480,18 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
                         "the ground accelerates by $-g$",
                     ),
                 ]
+            },
+        ),
+        Part::Elements => (
+            "Force elements",
+            "The papers have none. Axes $R_i$ and origins $o_i$ of the bodies that elements act on, in the world; the wrench $w_i$ of all elements on body $i$, moment then force, in its axes about its joint, is carried to \
+             $C_i$ and taken off $\\gamma_i$.",
+            const {
+                &[step(
+                    "$\\gamma_i$ without $(n - c_i \\times f; f)$ of $w_i = (n; f)$",
+                    "–",
+                    "$w_i$, taken off $(n_i; f_i)$",
+                )]
             },
         ),
         Part::Load => (

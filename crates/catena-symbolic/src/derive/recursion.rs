@@ -5,6 +5,7 @@
 //! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The same in the papers'
 //! variables, about mass centres, is in `paper.rs`.
 
+use super::elements::{self, Value};
 use super::symbolic::{Central, Symbolic, symbolic};
 use super::{Symbols, expect_usable, without_dry_friction};
 use crate::generate::direction;
@@ -15,8 +16,9 @@ use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
-use catena::model::JointKind;
+use catena::model::{ForceLaw, JointKind};
 use catena::residual::larger;
+use catena::scalar::DoubleDouble;
 use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Sym3, Vec3};
 use catena::{Base, Matrix, Model, Scalar, State, StateView};
 use std::collections::HashMap;
@@ -37,7 +39,7 @@ pub struct Definition {
     /// The name, as `omega[2].x`.
     pub name: String,
     /// In names defined before, coordinates and symbols of the model.
-    pub formula: Formula,
+    pub value: Value,
 }
 
 /// Quantities of one kind for one body.
@@ -47,6 +49,8 @@ pub struct Section {
     pub part: Part,
     /// The body, from 1.
     pub body: usize,
+    /// The force element, from 0, if the quantities are those of one.
+    pub element: Option<usize>,
     /// The quantities in order.
     pub definitions: Vec<Definition>,
 }
@@ -58,6 +62,8 @@ pub enum Part {
     Constants,
     /// Velocities and accelerations, base to tips.
     Motion,
+    /// Force elements: places of the bodies they act on, their quantities, their wrenches.
+    Elements,
     /// Loads and efforts, tips to base.
     Load,
     /// Composite bodies and the inertia matrix.
@@ -120,32 +126,37 @@ impl Recursion {
     }
 
     /// Largest difference between what the steps give at random states and the library's own τ, I, U, D, each relative to its
-    /// largest entry, and what v̇ misses of I v̇ = τ − bias, relative to the largest effort.
+    /// largest entry, and what v̇ misses of I v̇ = τ − bias, relative to the largest effort. Both in twice the digits of a double, so that a
+    /// difference is one of the formulas and not of round-off in them.
     pub fn difference(&self, model: &Model) -> f64 {
+        type D = DoubleDouble;
         let model = &without_dry_friction(model);
         let nv = model.nv();
         let base = Base::fixed();
         let mut worst = 0.0f64;
+        let size_of = |x: &D| x.value().abs();
         for seed in [7, 8] {
-            let state = State::random(model, seed);
+            let mut state: State<D> = State::random(model, seed).lift();
+            state.step(model, &vec![D::zero(); nv]); // quaternions of length one in these digits
             let (q, v) = (&state.q, &state.v);
-            let vdot = State::random(model, seed + 2).v;
-            let efforts = |vdot: &[f64]| {
-                let mut tau = vec![0.0; nv];
+            let vdot: Vec<D> = State::random(model, seed + 2).lift().v;
+            let efforts = |vdot: &[D]| {
+                let mut tau = vec![D::zero(); nv];
                 let state = StateView { q, v, base: &base };
                 let mut work = InverseDynamics::new(model);
                 inverse_dynamics(model, state, vdot, &[], &mut work, &mut tau);
                 tau
             };
-            let (tau, bias) = (efforts(&vdot), efforts(&vec![0.0; nv]));
-            let mut inertia = Matrix::zeros(nv, nv);
+            let (tau, bias) = (efforts(&vdot), efforts(&vec![D::zero(); nv]));
+            let mut inertia: Matrix<D> = Matrix::zeros(nv, nv);
             let mut work = CompositeBodies::new(model);
             inertia_matrix(model, q, &mut work, inertia.as_mut_slice());
             let mut factors = Factorization::new(model);
             factors.factorize(model, q);
             let (u, d) = (factors.u(model), factors.d());
+            let unknown = D::constant(f64::NAN); // used before it is defined: the difference is no number
             let found = self.evaluate(|name| match self.values.iter().find(|(n, _)| n == name) {
-                Some((_, value)) => *value,
+                Some((_, value)) => D::constant(*value),
                 None => {
                     let (array, index) = name
                         .trim_end_matches(']')
@@ -156,23 +167,23 @@ impl Recursion {
                         "v" => v,
                         "vdot" => &vdot,
                         "bias" => &bias,
-                        _ => return f64::NAN, // used before it is defined: the difference is no number
+                        _ => return unknown,
                     };
                     index
                         .parse()
                         .ok()
                         .and_then(|k: usize| list.get(k).copied())
-                        .unwrap_or(f64::NAN)
+                        .unwrap_or(unknown)
                 }
             });
             // zero where one freedom is not on the path of the other
-            let entry = |name: String| found.get(&name).copied().unwrap_or(0.0);
-            let mut compare = |pairs: Vec<(f64, f64)>| {
+            let entry = |name: String| found.get(&name).copied().unwrap_or(D::zero());
+            let mut compare = |pairs: Vec<(D, D)>| {
                 let size = pairs
                     .iter()
-                    .fold(f64::MIN_POSITIVE, |m, (_, x)| m.max(x.abs()));
-                let far = pairs.iter().map(|(a, b)| (a - b).abs()).fold(0.0, larger);
-                worst = larger(worst, far / size);
+                    .fold(f64::MIN_POSITIVE, |m, (_, x)| m.max(size_of(x)));
+                let far = pairs.iter().map(|(a, b)| size_of(&(*a - *b)));
+                worst = larger(worst, far.fold(0.0, larger) / size);
             };
             let upper = || (0..nv).flat_map(|k| (0..=k).map(move |i| (i, k)));
             compare(
@@ -187,35 +198,34 @@ impl Recursion {
                     .collect(),
             );
             let alpha = |i: usize, k: usize| match i == k {
-                true => 1.0,
+                true => D::one(),
                 false => entry(format!("alpha[{i},{k}]")),
             };
             compare(upper().map(|(i, k)| (alpha(i, k), u[(i, k)])).collect());
-            let solved: Vec<f64> = (0..nv).map(|k| entry(format!("vdot[{k}]"))).collect();
-            let row = |i: usize, x: &[f64]| (0..nv).map(|k| inertia[(i, k)] * x[k]).sum::<f64>();
-            let reach = |i: usize| {
-                (0..nv)
-                    .map(|k| (inertia[(i, k)] * vdot[k]).abs())
-                    .sum::<f64>()
-            };
-            let size = (0..nv).fold(f64::MIN_POSITIVE, |m, i| {
-                m.max(reach(i)).max(tau[i].abs()).max(bias[i].abs())
-            });
-            let missed = (0..nv).map(|i| (row(i, &solved) - row(i, &vdot)).abs());
-            worst = larger(worst, missed.fold(0.0, larger) / size);
+            let (mut size, mut missed) = (f64::MIN_POSITIVE, 0.0);
+            for i in 0..nv {
+                let (mut sum, mut sizes) = (D::zero(), 0.0);
+                for k in 0..nv {
+                    sum += inertia[(i, k)] * (entry(format!("vdot[{k}]")) - vdot[k]);
+                    sizes += size_of(&(inertia[(i, k)] * vdot[k]));
+                }
+                missed = larger(missed, size_of(&sum));
+                size = size.max(sizes).max(size_of(&tau[i])).max(size_of(&bias[i]));
+            }
+            worst = larger(worst, missed / size);
         }
         worst
     }
 
     /// The values of all names, given those of q, v, vdot, tau, bias and the model's symbols.
-    pub fn evaluate(&self, symbol: impl Fn(&str) -> f64) -> HashMap<String, f64> {
-        let mut known: HashMap<String, f64> = HashMap::new();
+    pub fn evaluate<S: Scalar>(&self, symbol: impl Fn(&str) -> S) -> HashMap<String, S> {
+        let mut known: HashMap<String, S> = HashMap::new();
         for definition in self.sections.iter().flat_map(|s| &s.definitions) {
             let get = |name: &str| match known.get(name) {
                 Some(value) => *value,
                 None => symbol(name),
             };
-            let value = definition.formula.evaluate(get);
+            let value = definition.value.evaluate(get);
             known.insert(definition.name.clone(), value);
         }
         known
@@ -224,9 +234,12 @@ impl Recursion {
     /// The formula of a name.
     pub fn find(&self, name: &str) -> Option<&Formula> {
         let mut all = self.sections.iter().flat_map(|s| &s.definitions);
-        all.find(|d| d.name == name).map(|d| &d.formula)
+        all.find(|d| d.name == name).and_then(|d| d.value.formula())
     }
 }
+
+/// Sums of force elements with more terms than this get names.
+const NAMED: usize = 12;
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 const PAIRS: [&str; 6] = ["xx", "yy", "zz", "xy", "xz", "yz"];
@@ -372,6 +385,7 @@ impl<'a> Notebook<'a> {
         self.sections.push(Section {
             part,
             body,
+            element: None,
             definitions: Vec::new(),
         });
     }
@@ -389,7 +403,7 @@ impl<'a> Notebook<'a> {
         let section = self.sections.last_mut().expect("one is open");
         section.definitions.push(Definition {
             name: name.into(),
-            formula,
+            value: Value::Sum(formula),
         });
     }
 
@@ -431,7 +445,7 @@ impl<'a> Notebook<'a> {
         Sym3::new(xx, yy, zz, xy, xz, yz)
     }
 
-    fn matrix(&mut self, name: &str, m: Mat3<Expr>) -> Mat3<Expr> {
+    pub(super) fn matrix(&mut self, name: &str, m: Mat3<Expr>) -> Mat3<Expr> {
         let mut rows = m.rows();
         for (row, first) in rows.iter_mut().zip(AXES) {
             for (x, second) in row.iter_mut().zip(AXES) {
@@ -598,7 +612,18 @@ impl<'a> Notebook<'a> {
             let acceleration = self.vector(&format!("acc[{i}]"), acceleration);
             motion.push([omega, alpha, acceleration]);
         }
-        let mut load = vec![Force::<Expr>::zero(); n + 1];
+        let mut load = self.elements(|notebook, i, before| {
+            // the velocity of the origin, from that of the origin before
+            let parent = tree.parent(i);
+            let [carried, own] = [motion[parent][0], motion[i][0]];
+            let arm = notebook.ways[i].placement.translation;
+            let mut linear = notebook.inward(i, before.linear + carried.cross(arm));
+            for (column, l) in notebook.columns(i).into_iter().zip(tree.dof_range(i)) {
+                linear += column.linear * notebook.v[l];
+            }
+            let linear = notebook.vector(&format!("u[{i}]"), linear);
+            Motion::new(own, linear)
+        });
         for i in (1..=n).rev() {
             self.open(Part::Load, i);
             let Rigid {
@@ -620,6 +645,86 @@ impl<'a> Notebook<'a> {
                 load[parent] += self.force_out(i, total);
             }
         }
+    }
+
+    /// What force elements take off the loads of the bodies: minus their wrenches, in body axes about the origins. `velocity` gives that of a
+    /// body, of its origin and in its axes, from that of the body before.
+    pub(super) fn elements(
+        &mut self,
+        velocity: impl Fn(&mut Self, usize, Motion<Expr>) -> Motion<Expr>,
+    ) -> Vec<Force<Expr>> {
+        let (n, tree) = (self.model.body_count(), self.model.tree().clone());
+        let mut load = vec![Force::<Expr>::zero(); n + 1];
+        if self.symbolic.forces().is_empty() {
+            return load;
+        }
+        // bodies that elements act on, and those before them
+        let mut acted_on = vec![false; n + 1];
+        for element in self.symbolic.forces() {
+            let bodies: Vec<usize> = match &element.law {
+                ForceLaw::Spring(spring) => spring.ends.iter().map(|end| end.body).collect(),
+                ForceLaw::Torsion(torsion) => torsion.bodies.to_vec(),
+                ForceLaw::Constant(constant) => vec![constant.at.body],
+                ForceLaw::Drag(drag) => vec![drag.at.body],
+                ForceLaw::GravityGradient(_) => (1..=n).collect(),
+            };
+            for body in bodies {
+                acted_on[body] = true;
+            }
+        }
+        let acts: Vec<usize> = (1..=n).filter(|&i| acted_on[i]).collect();
+        for i in (1..=n).rev().filter(|&i| i != 0) {
+            if acted_on[i] {
+                acted_on[tree.parent(i)] = true;
+            }
+        }
+        let mut laws = self.symbolic.forces().iter().map(|element| &element.law);
+        let moving = laws.any(elements::reads_velocities);
+        let mut kinematics = Kinematics::new(&self.symbolic);
+        for i in (1..=n).filter(|&i| acted_on[i]) {
+            self.open(Part::Elements, i);
+            let parent = tree.parent(i);
+            let before = kinematics.world_from_body[parent];
+            let way = &self.ways[i];
+            let mut rotation = before.rotation * way.placement.rotation;
+            let origin = before.rotation * way.placement.translation + before.translation;
+            if let Some((sin, cos)) = way.turn {
+                rotation = rotation.times_rotation_z(sin, cos);
+            }
+            kinematics.world_from_body[i] = Pose::new(
+                self.matrix(&format!("R[{i}]"), rotation),
+                self.vector(&format!("o[{i}]"), origin),
+            );
+            if moving {
+                let before = kinematics.velocity[parent];
+                kinematics.velocity[i] = velocity(self, i, before);
+            }
+        }
+        let mut wrenches = vec![Force::<Expr>::zero(); n + 1];
+        for k in 0..self.symbolic.forces().len() {
+            self.open(Part::Elements, 0);
+            let section = self.sections.last_mut().expect("one is open");
+            section.element = Some(k);
+            match elements::element(&self.symbolic, k, &kinematics, NAMED, &mut wrenches) {
+                Some(quantities) => {
+                    let made = quantities.into_iter().map(|quantity| Definition {
+                        name: quantity.name,
+                        value: quantity.value,
+                    });
+                    section.definitions.extend(made);
+                }
+                None => {
+                    let name = self.symbolic.forces()[k].name.to_string();
+                    self.too_long.get_or_insert(name);
+                }
+            }
+        }
+        for i in acts {
+            self.open(Part::Elements, i);
+            let named = self.screw(&format!("w[{i}]"), wrenches[i]);
+            load[i] = Force::zero() - named;
+        }
+        load
     }
 
     /// J' = R J Rᵀ with names, then about a point of the parent, from which the present one is at `arm`.

@@ -1,6 +1,6 @@
 //! Equations as a Python module for SymPy.
 
-use super::{Derivation, Equations, Recursion, has_passive_forces, names};
+use super::{Derivation, Equations, Quantity, Recursion, has_passive_forces, names};
 use crate::Formula;
 use catena::text::shown;
 use std::fmt::Write;
@@ -21,7 +21,10 @@ impl Derivation {
                 "Symbols d1, d2, ... in quotients are the entries of `d`. `values` are the model's numbers.\n\"\"\"\n\n"
             }
         };
-        text += "from sympy import Matrix, cos, sin, symbols\n\n";
+        text += match self.model.forces().is_empty() {
+            true => "from sympy import Matrix, cos, sin, symbols\n\n",
+            false => "from sympy import Matrix, Piecewise, atan2, cos, sin, sqrt, symbols\n\n",
+        };
         let mut inputs: Vec<String> = (0..self.model.nq()).map(|k| format!("q[{k}]")).collect();
         let mut arrays = vec!["v", "vdot"];
         match self.recursion {
@@ -32,6 +35,10 @@ impl Derivation {
             inputs.extend((0..self.model.nv()).map(|k| format!("{name}[{k}]")));
         }
         inputs.extend(self.values().iter().map(|(name, _)| name.clone()));
+        let elements = self.equations.as_ref().and_then(|e| e.elements.as_ref());
+        let quantities = elements.and_then(|e| e.quantities.as_ref());
+        let quantities: Vec<&Quantity> = quantities.into_iter().flatten().flatten().collect();
+        inputs.extend(quantities.iter().map(|quantity| quantity.name.clone()));
         for name in &inputs {
             declare(&mut text, name);
         }
@@ -43,6 +50,14 @@ impl Derivation {
             .collect();
         text += &values.join(", ");
         text += "}\n";
+        if !quantities.is_empty() {
+            text += "\n# of force elements: pairs of a symbol and what it stands for, in order\nquantities = [\n";
+            for quantity in quantities {
+                let value = quantity.value.sympy(names::python);
+                let _ = writeln!(text, "    ({}, {value}),", names::python(&quantity.name));
+            }
+            text += "]\n";
+        }
         if let Some(equations) = &self.equations {
             self.matrices(equations, &mut text);
         }
@@ -102,6 +117,9 @@ impl Derivation {
         if has_passive_forces(&self.model) {
             groups.insert(3, ("passive", &it.passive, 1));
         }
+        if !self.model.forces().is_empty() {
+            groups.insert(3, ("loads", &it.loads, 1));
+        }
         let rows = |list: &Vec<Formula>, columns: usize| -> Vec<Vec<String>> {
             let rows = list.chunks(columns);
             rows.map(|row| row.iter().map(python).collect()).collect()
@@ -110,6 +128,15 @@ impl Derivation {
             (name, formulas.as_ref().map(|list| rows(list, columns)))
         });
         written.collect()
+    }
+
+    /// Quantities of the force elements in closed form: names and what they stand for, in order; none without elements, or where they are
+    /// too long.
+    pub fn python_quantities(&self) -> Option<Vec<(String, String)>> {
+        let elements = self.equations.as_ref()?.elements.as_ref()?;
+        let all = elements.quantities.as_ref()?.iter().flatten();
+        let written = all.map(|q| (names::python(&q.name), q.value.sympy(names::python)));
+        Some(written.collect())
     }
 
     /// ξ, J and γ of a closed chain as Python expressions, by rows.
@@ -177,7 +204,7 @@ impl Derivation {
         let recursion = self.recursion.as_ref()?;
         let all = recursion.sections.iter().flat_map(|s| &s.definitions);
         Some(
-            all.map(|d| (names::python(&d.name), python(&d.formula)))
+            all.map(|d| (names::python(&d.name), d.value.sympy(names::python)))
                 .collect(),
         )
     }
@@ -210,9 +237,11 @@ impl Derivation {
             )
         };
         let passive = has_passive_forces(&self.model);
-        let efforts = match passive {
-            true => "efforts: I vdot + C v + g_q + passive",
-            false => "efforts: I vdot + C v + g_q",
+        let efforts = match (passive, e.elements.is_some()) {
+            (true, false) => "efforts: I vdot + C v + g_q + passive",
+            (false, false) => "efforts: I vdot + C v + g_q",
+            (true, true) => "efforts: I vdot + C v + g_q + passive - loads",
+            (false, true) => "efforts: I vdot + C v + g_q - loads",
         };
         let mut groups = vec![
             group("I", "inertia matrix", n, &e.inertia),
@@ -225,6 +254,11 @@ impl Derivation {
         ];
         if passive {
             groups.insert(3, group("passive", "springs and dampers", 1, &e.passive));
+        }
+        if let Some(elements) = &e.elements {
+            let at = groups.iter().position(|(name, ..)| name == "tau");
+            let loads = group("loads", "force elements", 1, &elements.efforts);
+            groups.insert(at.unwrap_or(3), loads);
         }
         if let Some([rigid, articulated]) = &e.base {
             groups.push(group("I_e", "base block, joints locked", 6, rigid));
@@ -280,7 +314,7 @@ fn steps(recursion: &Recursion, inputs: &[String], text: &mut String) {
             text,
             "    ({}, {}),",
             names::python(&definition.name),
-            python(&definition.formula)
+            definition.value.sympy(names::python)
         );
     }
     text.push_str(

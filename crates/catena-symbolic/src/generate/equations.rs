@@ -5,6 +5,7 @@ use super::{Array, CodeOptions, Function, Loops, Question, articulated, composit
 use crate::derive::{Keep, parametric};
 use crate::{Expr, Program, jacobian, scope};
 use catena::algorithm::coupled::CoupledDynamics;
+use catena::algorithm::elements::{element_energies, element_wrenches, generalized};
 use catena::algorithm::energy::mechanical_state;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
@@ -13,6 +14,7 @@ use catena::algorithm::passive::passive_force;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{BodyInfo, Coordinate, Couplings, Family, FrameInfo, JointKind, Reduced};
 use catena::native::Kernel;
+use catena::spatial::Force;
 use catena::text::shown;
 use catena::{Base, Matrix, Model, Scalar, StateView};
 
@@ -245,7 +247,10 @@ fn traced_ways(
                 true => tree.in_common_normal_frames(options.dust),
                 false => unchanged(tree, options),
             };
-            let name = chosen_frame(model, options)?.name.clone();
+            let name = match question {
+                Question::Energy => String::new(), // of no frame
+                _ => chosen_frame(model, options)?.name.clone(),
+            };
             let program = scope(|| {
                 Program::new(&Traced::new(&aligned, model, options).kinematic(question, &name))
             });
@@ -319,7 +324,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
                 v: &t.v(),
                 base: &Base::fixed(),
             };
-            let tau = t.x("tau");
+            let tau = t.pushed(&t.x("tau"));
             work.forward(&t.model, couplings, state, &tau, &[], &mut vdot);
             if pivots {
                 vdot.extend_from_slice(work.factors.inverse_pivots());
@@ -335,7 +340,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
                 v: &t.v(),
                 base: &Base::fixed(),
             },
-            &t.x("tau"),
+            &t.pushed(&t.x("tau")),
             &[],
             &mut work,
             &mut vdot,
@@ -369,7 +374,7 @@ fn forward_ways<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Vec<(Progr
 fn in_steps<'a>(traced: &dyn Fn() -> Traced<'a>, pivots: bool) -> Program {
     scope(|| {
         let t = traced();
-        let (v, mut effort) = (t.v(), t.x("tau"));
+        let (v, mut effort) = (t.v(), t.pushed(&t.x("tau")));
         for (k, effort) in effort.iter_mut().enumerate() {
             *effort -= passive_force(&t.model, &t.q, &v, k);
         }
@@ -417,6 +422,8 @@ pub(super) struct Traced<'a> {
     independent: Vec<Expr>,
     /// Positions of the tree.
     q: Vec<Expr>,
+    /// Force elements stand in the frames of the given tree, with its own inertias: that tree and its positions.
+    loaded: Option<(Model<Expr>, Vec<Expr>)>,
 }
 
 impl<'a> Traced<'a> {
@@ -443,13 +450,28 @@ impl<'a> Traced<'a> {
             }
             false => parametric(numbers, options.parameters, &mut Vec::new()),
         };
+        let loaded = (!given.forces().is_empty()).then(|| {
+            // with parameters the frames are those of the given tree already
+            let tree = match options.parameters == Keep::default() {
+                true => given.clone().open_tree().map(Expr::constant),
+                false => model.clone(),
+            };
+            let own = Expr::symbols("q", given.nq());
+            let mut positions = own.clone();
+            if let Some(couplings) = given.couplings() {
+                positions = vec![Expr::zero(); tree.nq()];
+                (couplings.map(&Expr::constant)).expand_positions(&own, &mut positions);
+            }
+            (tree, positions)
+        });
         Traced {
-            model,
+            model: model.without_forces(),
             numbers,
             couplings,
             rotors,
             independent,
             q,
+            loaded,
         }
     }
 
@@ -470,6 +492,7 @@ impl<'a> Traced<'a> {
             rotors,
             independent: q.clone(),
             q,
+            loaded: None,
         }
     }
 
@@ -500,7 +523,58 @@ impl<'a> Traced<'a> {
         vec![Expr::zero(); self.nv()]
     }
 
+    /// Motion of the tree that force elements act on.
+    fn motion_under_load(&self, v: &[Expr]) -> Option<(&Model<Expr>, Kinematics<Expr>)> {
+        let (tree, q) = self.loaded.as_ref()?;
+        let v = self.rates(v);
+        let mut motion = Kinematics::new(tree);
+        let (still, base) = (vec![Expr::zero(); v.len()], Base::fixed());
+        let state = StateView {
+            q,
+            v: &v,
+            base: &base,
+        };
+        forward_kinematics(tree, state, &still, &mut motion);
+        Some((tree, motion))
+    }
+
+    /// What the force elements do at velocities v, as efforts of the independent freedoms.
+    fn loads(&self, v: &[Expr]) -> Option<Vec<Expr>> {
+        let (tree, motion) = self.motion_under_load(v)?;
+        let mut wrenches = vec![Force::zero(); tree.body_count() + 1];
+        element_wrenches(tree, &motion, &mut wrenches);
+        let mut efforts = vec![Expr::zero(); tree.nv()];
+        generalized(tree, &motion, &mut wrenches, &mut efforts);
+        let Some(couplings) = &self.couplings else {
+            return Some(efforts);
+        };
+        let mut independent = self.rest();
+        couplings.contract(&efforts, &mut independent);
+        Some(independent)
+    }
+
+    /// Efforts with those of the force elements.
+    fn pushed(&self, tau: &[Expr]) -> Vec<Expr> {
+        let mut sum = tau.to_vec();
+        for (sum, load) in sum
+            .iter_mut()
+            .zip(self.loads(&self.v()).unwrap_or_default())
+        {
+            *sum += load;
+        }
+        sum
+    }
+
     pub(super) fn inverse(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
+        let mut efforts = self.unloaded(v, vdot);
+        for (effort, load) in efforts.iter_mut().zip(self.loads(v).unwrap_or_default()) {
+            *effort -= load;
+        }
+        efforts
+    }
+
+    /// Inverse dynamics without force elements.
+    fn unloaded(&self, v: &[Expr], vdot: &[Expr]) -> Vec<Expr> {
         let (v, vdot) = (self.rates(v), self.rates(vdot));
         let mut tau = vec![Expr::zero(); self.numbers.nv()];
         let mut work = InverseDynamics::new(&self.model);
@@ -627,24 +701,29 @@ impl<'a> Traced<'a> {
             &still,
             &mut work,
         );
-        let frame = model
-            .tree()
-            .frame(frame)
-            .expect("the frame was found before");
+        let frame = || {
+            let found = model.tree().frame(frame);
+            found.expect("the frame was found before")
+        };
         match question {
             Question::Energy => {
                 let state = mechanical_state(model, &self.q, &v, &work);
-                vec![state.kinetic, state.gravitational + state.elastic]
+                let mut potential = state.gravitational + state.elastic;
+                if let Some((tree, motion)) = self.motion_under_load(&self.v()) {
+                    let [fields, springs] = element_energies(tree, &motion);
+                    potential += fields + springs;
+                }
+                vec![state.kinetic, potential]
             }
             Question::Pose => {
-                let pose = work.frame_pose(frame);
+                let pose = work.frame_pose(frame());
                 let mut entries: Vec<Expr> = pose.rotation.rows().into_iter().flatten().collect();
                 entries.extend(pose.translation.to_array());
                 entries
             }
             _ => {
                 let mut jacobian = Matrix::zeros(6, model.nv());
-                frame_jacobian(model, &work, frame, &mut jacobian);
+                frame_jacobian(model, &work, frame(), &mut jacobian);
                 if let Some(couplings) = &self.couplings {
                     let mut independent = Matrix::zeros(6, self.nv());
                     couplings.contract_columns(&jacobian, &mut independent);

@@ -89,6 +89,16 @@ pub fn act<S: Scalar, P: Parameter<S>>(
     }
 }
 
+/// Sine and cosine, times a common factor, of the angle by which a torsion is deflected from where it is at rest. Its [`act`] takes their
+/// arc tangent; formulas name the angle by them.
+pub fn deflection_of<S: Scalar>(torsion: &Torsion, kinematics: &Kinematics<S>) -> [S; 2] {
+    let scene = Scene {
+        kinematics,
+        wrenches: &mut [],
+    };
+    scene.deflected(torsion).of_angle
+}
+
 /// Potential energies of the elements: that of fields, and that of springs.
 pub fn element_energies<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -265,6 +275,14 @@ pub(crate) fn field_at(
     (gravity, turning)
 }
 
+/// How far a torsion is turned.
+struct Deflected<S> {
+    /// Sine and cosine of θ − θ₀, times a common factor.
+    of_angle: [S; 2],
+    /// In world axes: what the torque acts along.
+    axis: Vec3<S>,
+}
+
 /// Bodies in motion, and what acts on them.
 struct Scene<'a, S> {
     kinematics: &'a Kinematics<S>,
@@ -346,7 +364,7 @@ impl<S: Scalar> Scene<'_, S> {
         }
     }
 
-    fn torsion(&mut self, torsion: &Torsion) -> Action<S> {
+    fn deflected(&self, torsion: &Torsion) -> Deflected<S> {
         let number = S::constant;
         let [first, second] = torsion.bodies;
         let zero: Mat3<S> = torsion.zero.lift();
@@ -359,11 +377,23 @@ impl<S: Scalar> Scene<'_, S> {
         // sine and cosine of θ, and of θ − θ₀, times a common factor
         let (s, c) = (w.dot(a), r.x.x + r.y.y + r.z.z - cosine);
         let (s0, c0) = elementary::sin_cos(torsion.rest);
-        let deflection = atan2(
-            s * number(c0) - c * number(s0),
-            c * number(c0) + s * number(s0),
-        );
-        let p = parent * ((a + b) * (S::one() + cosine).recip());
+        Deflected {
+            of_angle: [
+                s * number(c0) - c * number(s0),
+                c * number(c0) + s * number(s0),
+            ],
+            axis: parent * ((a + b) * (S::one() + cosine).recip()),
+        }
+    }
+
+    fn torsion(&mut self, torsion: &Torsion) -> Action<S> {
+        let number = S::constant;
+        let [first, second] = torsion.bodies;
+        let Deflected {
+            of_angle: [s, c],
+            axis: p,
+        } = self.deflected(torsion);
+        let deflection = atan2(s, c);
         let rate = p.dot(self.turning(second) - self.turning(first));
         let elastic = number(torsion.stiffness) * deflection;
         let torque = number(torsion.damping).mul_add(rate, elastic);
@@ -545,7 +575,7 @@ fn length_and_inverse<S: Scalar>(v: Vec3<S>) -> (S, S) {
 ///
 /// The ratio of the smaller to the larger coordinate is an angle of up to 45°, which is halved twice, t → t/(1 + √(1 + t²)), and
 /// summed as a series; one step of Newton's method makes it exact in every scalar, and its derivatives with it.
-fn atan2<S: Scalar>(y: S, x: S) -> S {
+pub fn atan2<S: Scalar>(y: S, x: S) -> S {
     let (zero, number) = (S::zero(), S::constant);
     let positive = |x: S| S::select(x.less(zero), -x, x);
     let (ax, ay) = (positive(x), positive(y));

@@ -170,7 +170,8 @@ pub struct Spring {
 
 impl Spring {
     /// Is its force k d, which needs no direction?
-    pub(crate) fn is_ideal(&self) -> bool {
+    /// Is its force linear in the distance of its ends, which may coincide?
+    pub fn is_ideal(&self) -> bool {
         self.rest_length == 0.0 && self.damping == 0.0
     }
 }

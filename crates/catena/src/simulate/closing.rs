@@ -169,7 +169,15 @@ impl Closing {
 
     /// Accelerations and multipliers that other equations found where [`accelerate`](Self::accelerate) was asked last.
     pub fn adopt(&mut self, accelerations: &[f64], multipliers: &[f64]) {
-        self.chain.adopt(accelerations, multipliers);
+        match &mut self.holding {
+            None => self.chain.adopt(accelerations, multipliers),
+            Some(holding) => {
+                // the efforts that hold freedoms are among those under which the accelerations were found
+                let mut all = holding.motion().multipliers.to_vec();
+                all[..multipliers.len()].copy_from_slice(multipliers);
+                holding.adopt(accelerations, &all);
+            }
+        }
     }
 
     /// The rows in force.

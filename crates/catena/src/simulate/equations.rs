@@ -9,8 +9,8 @@ use std::fmt;
 /// judges them by the general recursions.
 pub trait EquationsOfMotion: Send + Sync {
     /// Accelerations, and the multipliers of all rows of the model's constraints, at a state with closed loops under efforts and
-    /// external wrenches (in body axes about the bodies' origins, the ground first; or none). Passive joint forces and force
-    /// elements of the model act besides.
+    /// external wrenches (in body axes about the bodies' origins, the ground first; or none). Springs and dampers of the joints and force
+    /// elements of the model act besides; dry friction is among the efforts.
     fn solve(
         &mut self,
         time: f64,

@@ -136,6 +136,9 @@ pub struct Constrained {
     pub violations: [f64; 3],
 }
 
+/// Accelerations that other equations give to freedoms that are held, up to this fraction of the largest, are round-off.
+const STAYS: f64 = 1e-9;
+
 /// A change of what a freedom with dry friction or a rigid stop does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
@@ -286,30 +289,22 @@ impl TreeSystem {
     }
 
     /// From now on accelerations, and the multipliers of constraints, come from these equations. Every state they are asked at is
-    /// projected onto the constraints, unless violations decay by Baumgarte's equations. Models with dry friction, rigid stops or
-    /// user-defined constraints are refused: what holds there is found by the recursions.
+    /// projected onto the constraints, unless violations decay by Baumgarte's equations. Which freedoms dry friction and rigid stops hold, by which
+    /// efforts, and impacts at stops are found by the recursions; the efforts then act in the equations. A model with user-defined constraints is
+    /// refused: the equations do not know their rows.
     pub fn choose_equations(&mut self, equations: Box<dyn EquationsOfMotion>) -> Result<()> {
-        let obstacle = match (&self.closing, self.friction.freedoms.first()) {
-            (_, Some(&k)) => {
-                let dof = &self.model.tree().dofs[k];
-                format!("`{}` has dry friction or a rigid stop", dof.name)
+        if let Some(closing) = &mut self.closing {
+            if closing.has_user_constraints() {
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "other equations of motion cannot be chosen: they do not know the rows of user-defined constraints",
+                )
+                .hint("run it by the recursions"));
             }
-            (Some(closing), None) if closing.has_user_constraints() => {
-                "there are user-defined constraints".into()
-            }
-            _ => {
-                if let Some(closing) = &mut self.closing {
-                    closing.project_stages();
-                }
-                self.equations = Some(equations::Chosen(equations));
-                return Ok(());
-            }
-        };
-        Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("other equations of motion cannot be chosen: {obstacle}"),
-        )
-        .hint("run it by the recursions"))
+            closing.project_stages();
+        }
+        self.equations = Some(equations::Chosen(equations));
+        Ok(())
     }
 
     /// The model.
@@ -473,15 +468,48 @@ impl TreeSystem {
     pub(super) fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
-        self.forward(t, vdot)?;
-        if !self.friction.holds() {
+        let holds = self.friction.holds();
+        // with other equations, too: in a closed chain it projects the state, and leaves the rows that violations and power are judged by
+        if self.equations.is_none() || self.closing.is_some() || holds {
+            self.forward(t, vdot)?;
+        }
+        if holds {
+            match &self.closing {
+                None => self.friction.hold(&mut self.dynamics, vdot)?,
+                Some(closing) => {
+                    for (&j, effort) in self.held.iter().zip(closing.holding_efforts()) {
+                        self.friction.efforts[j] = *effort;
+                    }
+                }
+            }
+        }
+        self.forward_by_equations(t, vdot)
+    }
+
+    /// Accelerations from the equations that were chosen, if any, under the efforts of friction, holding ones included.
+    fn forward_by_equations(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
+        if self.equations.is_none() {
             return Ok(());
         }
-        let Some(closing) = &self.closing else {
-            return self.friction.hold(&mut self.dynamics, vdot);
+        self.resist();
+        let Some(chosen) = &mut self.equations else {
+            return Ok(());
         };
-        for (&j, effort) in self.held.iter().zip(closing.holding_efforts()) {
-            self.friction.efforts[j] = *effort;
+        let rows = self.closing.as_ref().map_or(0, |c| c.multipliers().len());
+        let mut multipliers = vec![0.0; rows];
+        let (tau, external) = (&self.resisted, &self.external);
+        let equations = &mut chosen.0;
+        equations.solve(t, &self.state, tau, external, vdot, &mut multipliers)?;
+        // what is held stays at rest, not only to round-off
+        let size = vdot.iter().fold(1.0f64, |size, x| size.max(x.abs()));
+        for j in self.friction.held() {
+            let own = &mut vdot[self.friction.freedoms[j]];
+            if own.abs() < STAYS * size {
+                *own = 0.0;
+            }
+        }
+        if let Some(closing) = &mut self.closing {
+            closing.adopt(vdot, &multipliers);
         }
         Ok(())
     }
@@ -699,7 +727,7 @@ impl TreeSystem {
         Ok(rest)
     }
 
-    /// Accelerations from the current efforts and friction.
+    /// Accelerations from the current efforts and friction, by the recursions.
     fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         let is_plain = self.equations.is_none() && self.closing.is_none();
         if is_plain && self.friction.freedoms.is_empty() && self.cushions.is_empty() {
@@ -714,29 +742,15 @@ impl TreeSystem {
             return Ok(());
         }
         self.resist();
-        // with other equations, too: it projects the state, and leaves the rows that violations and power are judged by
-        if let Some(closing) = &mut self.closing {
-            closing.accelerate(t, &mut self.state, &self.resisted, &self.external, vdot)?;
-        }
-        match (&mut self.equations, &mut self.closing) {
-            (None, Some(_)) => {}
-            (None, None) => vdot.copy_from_slice(self.dynamics.forward(
-                &self.state,
-                &self.resisted,
-                &self.external,
-            )?),
-            (Some(chosen), closing) => {
-                let rows = closing.as_ref().map_or(0, |c| c.multipliers().len());
-                let mut multipliers = vec![0.0; rows];
-                let (tau, external) = (&self.resisted, &self.external);
-                let equations = &mut chosen.0;
-                equations.solve(t, &self.state, tau, external, vdot, &mut multipliers)?;
-                if let Some(closing) = closing {
-                    closing.adopt(vdot, &multipliers);
-                }
+        let (tau, external) = (&self.resisted, &self.external);
+        match &mut self.closing {
+            Some(closing) => closing.accelerate(t, &mut self.state, tau, external, vdot),
+            None => {
+                let found = self.dynamics.forward(&self.state, tau, external)?;
+                vdot.copy_from_slice(found);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// Efforts with those of dry friction and soft stops.

@@ -15,7 +15,7 @@ use formula::{Formula, Row, SAHA_FORWARD, SAHA_INVERSE, TABLE_1, TABLE_2, WALKER
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
-use subject::{Algorithm, Axes, both, chain, closed, program, recursion};
+use subject::{Algorithm, Axes, both, chain, closed, elements, program, recursion};
 
 /// Longest chain.
 const LONGEST: usize = 30;
@@ -76,12 +76,17 @@ pub fn pages() -> Result<Vec<(String, String)>> {
 /// The counts of one model: as it is, reduced, and as a simplified program.
 fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
     let model = argument.model()?;
-    model.expect_no_forces("the count of operations")?;
     limits::freedoms(&model, "count", MOST_FREEDOMS)?;
     let tree = model.clone().open_tree();
     let reduced = tree.reduced(DUST).model;
     let couplings = model.couplings();
     let loops = Loops::new(&model)?;
+    let has_forces = !model.forces().is_empty();
+    // reduced frames have no force elements: these act in the given ones, and their efforts are added
+    let added = match has_forces {
+        true => both(elements(&tree, couplings)),
+        false => [0; 2],
+    };
     let mut section = Section::new(
         &format!("{}: {} freedoms", model.name(), model.nv()),
         &[
@@ -114,7 +119,13 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
             ],
             _ => [
                 Some(both(recursion(&tree, couplings, algorithm))),
-                Some(both(recursion(&reduced, couplings, algorithm))),
+                Some({
+                    let [m, a] = both(recursion(&reduced, couplings, algorithm));
+                    match algorithm {
+                        Algorithm::Inertia => [m, a],
+                        _ => [m + added[0], a + added[1]],
+                    }
+                }),
                 program(if loops.is_some() { &tree } else { &model }, algorithm)?.map(both),
             ],
         };
@@ -135,11 +146,21 @@ fn one_model(argument: &ModelArgument, as_json: bool) -> Result<Outcome> {
             "recursion": counts[0], "reduced": counts[1], "program": counts[2],
         }));
     }
-    let document =
+    let mut document =
         json!({ "format": "catena-count/1", "model": model.name(), "algorithms": record });
-    let text = section.text()
-        + "\n  M multiplications and divisions, A additions and subtractions; sines and cosines are not included.\n  \
+    let mut text = section.text()
+        + "\n  M multiplications and divisions, A additions and subtractions; sines, cosines and square roots are not included.\n  \
            reduced: frames along common normals, inertias regrouped; program: its simplified straight-line code.\n";
+    if has_forces {
+        let names: Vec<&str> = model.forces().iter().map(|e| &*e.name).collect();
+        let [m, a] = added;
+        let _ = writeln!(
+            text,
+            "  Force elements ({}) are included; as efforts, in the given frames, they take {m} M {a} A of each reduced dynamics.",
+            names.join(", ")
+        );
+        document["forces"] = json!({ "elements": names, "as_efforts": added });
+    }
     let outcome = Outcome::text(match as_json {
         true => json::text(&document),
         false => text,

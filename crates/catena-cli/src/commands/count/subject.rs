@@ -2,17 +2,19 @@
 
 use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
 use catena::algorithm::coupled::CoupledDynamics;
+use catena::algorithm::elements::{element_wrenches, generalized};
 use catena::algorithm::factorization::Factorization;
 use catena::algorithm::forward_dynamics::{
     ForwardDynamics, WalkerOrin, forward_dynamics, forward_dynamics_walker_orin,
 };
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::error::Result;
 use catena::model::{Couplings, Inertial, JointKind, JointSpec, modified_dh};
 use catena::random::Random;
 use catena::scalar::{Count, Operations};
-use catena::spatial::{Mat3, Pose, Sym3, Vec3};
+use catena::spatial::{Force, Mat3, Pose, Sym3, Vec3};
 use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::generate::{self, CodeOptions, Question};
 use std::f64::consts::FRAC_PI_2;
@@ -199,6 +201,34 @@ pub fn recursion(model: &Model, couplings: Option<&Couplings>, algorithm: Algori
         }
         Algorithm::Clusters | Algorithm::ChosenRows => unreachable!("a tree has no constraints"),
     };
+    operations
+}
+
+/// The operations that turn the force elements of a tree into efforts Jᵀ w and add these to given ones: motion of the bodies, wrenches, projection.
+pub fn elements(tree: &Model, couplings: Option<&Couplings>) -> Operations {
+    let count =
+        |numbers: &[f64]| -> Vec<Count> { (numbers.iter().map(|x| Count::variable(*x))).collect() };
+    let mut state = State::random(tree, 1);
+    state.base = Base::fixed();
+    let (q, v) = (count(&state.q), count(&state.v));
+    let (still, base) = (vec![Count::zero(); tree.nv()], Base::fixed());
+    let mut motion = Kinematics::new(tree);
+    let mut efforts = still.clone();
+    let ((), mut operations) = Count::measure(|| {
+        let mut wrenches = vec![Force::zero(); tree.body_count() + 1];
+        let state = StateView {
+            q: &q,
+            v: &v,
+            base: &base,
+        };
+        forward_kinematics(tree, state, &still, &mut motion);
+        element_wrenches(tree, &motion, &mut wrenches);
+        generalized(tree, &motion, &mut wrenches, &mut efforts);
+        if let Some(couplings) = couplings {
+            couplings.contract(&efforts, &mut vec![Count::zero(); couplings.nv()]);
+        }
+    });
+    operations.additions += couplings.map_or(tree.nv(), Couplings::nv) as u64;
     operations
 }
 

@@ -1,4 +1,4 @@
-//! Linear equations about a steady motion of what rolls.
+//! Linear equations about a steady motion: of what rolls as it is given, of others at positions that are found.
 
 use super::{
     EIGENVECTORS, WIDE, drawing, freedoms_and_positions, mode_json, modes, names, refuse_wrenches,
@@ -27,7 +27,7 @@ struct Found {
 
 /// No effort holds what moves.
 pub(super) fn holds_nothing() -> Error {
-    let message = "--hold: efforts that hold a position are for equilibria; what rolls is linearized about a motion";
+    let message = "--hold: efforts that hold a position are for equilibria; what moves is linearized about a motion";
     Error::new(ErrorKind::Unsupported, message).hint("leave the option out")
 }
 
@@ -35,6 +35,7 @@ pub(super) fn holds_nothing() -> Error {
 pub(super) fn run(
     model: &Model,
     situations: Vec<Situation>,
+    search: bool,
     picture: Option<&Path>,
     as_json: bool,
 ) -> Result<Outcome> {
@@ -43,7 +44,12 @@ pub(super) fn run(
     for mut situation in situations {
         refuse_wrenches(&situation)?;
         let moved = situation::close(&mut chain, 0.0, &mut situation)?;
-        let linear = SteadyMotion::new(model, &situation.state, &situation.effort)?;
+        let (state, effort) = (&situation.state, &situation.effort);
+        let linear = match search {
+            true => SteadyMotion::near(model, state, effort)?,
+            false => SteadyMotion::new(model, state, effort)?,
+        };
+        situation.state.clone_from(&linear.state);
         let (modes, zeros) = linear.modes()?;
         found.push(Found {
             situation,
@@ -118,6 +124,17 @@ fn motion(model: &Model, one: &Found) -> String {
     if let Some(moved) = one.moved {
         text += &format!("  {}\n", moved.sentence());
     }
+    text += &match (linear.iterations, linear.from_guess) {
+        (0, _) => String::new(),
+        (count, true) => format!(
+            "  positions found in {}\n",
+            counted(count, "iteration", "iterations")
+        ),
+        (count, false) => format!(
+            "  positions found in {}, from another guess than the given ones\n",
+            counted(count, "iteration", "iterations")
+        ),
+    };
     let rates = linear.variables.iter().filter(|(_, is_rate)| *is_rate);
     let rates = rates.count();
     text += &format!(
@@ -176,6 +193,7 @@ fn to_json(model: &Model, found: &[Found]) -> Value {
                     "eigenvectors": one.modes.residual,
                 }),
             );
+            put("iterations", linear.iterations.into());
             Value::Object(state)
         })
         .collect();
