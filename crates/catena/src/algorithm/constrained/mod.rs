@@ -5,6 +5,7 @@
 //! [`cut_loops`] solves on the tree's own factorization, [`along_tree`] does so loop by loop at linear cost; [`ClosedChain`]
 //! is the checked entry point in `f64` and chooses between them. [`chosen_rows`] solves in any scalar, for generated code.
 
+mod accuracy;
 pub mod actuators;
 pub mod along_tree;
 pub mod assembly;
@@ -25,6 +26,7 @@ pub mod rows;
 mod sharp;
 mod user;
 
+pub use accuracy::Accuracy;
 pub use actuators::ClosedEfforts;
 pub use assembly::Assembled;
 pub use closed_chain::{CLOSED, ClosedChain, ClosedMotion};
