@@ -697,6 +697,46 @@ fn meshes_are_read_only_where_they_count() {
     assert!(refusal(&text("")).contains("the file `no_such.stl` does not exist"));
 }
 
+/// Without `strippath` the folders in the name of a mesh count, with it only its last part does.
+#[test]
+fn paths_of_meshes_can_be_stripped() {
+    let text = |strip: &str| {
+        format!(
+            "<mujoco><compiler {strip}/><asset><mesh name=\"m\" file=\"elsewhere/no_such.stl\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>"
+        )
+    };
+    let missing = |file: &str| format!("the file `{file}` does not exist");
+    for (strip, file) in [
+        ("", "elsewhere/no_such.stl"),
+        ("strippath=\"false\"", "elsewhere/no_such.stl"),
+        ("strippath=\"true\"", "no_such.stl"),
+    ] {
+        let told = refusal(&text(strip));
+        assert!(told.contains(&missing(file)), "{strip}: {told}");
+    }
+}
+
+/// Shapes touch nothing here, which is noted with their number.
+#[test]
+fn geoms_that_could_touch_are_noted() {
+    let notes = |geoms: &str| {
+        let model = built(&world(&format!(
+            "<body><joint/><inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>{geoms}</body>"
+        )));
+        let notes = model.tree().assumptions.iter();
+        notes
+            .filter(|note| note.starts_with("contacts are not modelled"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert!(notes("").is_empty());
+    assert_eq!(
+        notes("<geom size=\"0.1\"/><geom size=\"0.2\"/>"),
+        ["contacts are not modelled: 2 <geom> give mass at most"]
+    );
+}
+
 /// XML files are told apart by their first element, wherever the other's name may stand.
 #[test]
 fn the_first_element_decides() {
