@@ -611,9 +611,9 @@ fn digits_lost_in_loops_are_told() {
     assert_eq!(folder.run("convert four-bar-1 -o bar.toml").code, 0);
     let text = folder.read("bar.toml");
     let (before, rod) = text.split_once("name = \"level0\"").expect("a rod");
-    let rod = rod
-        .replacen("mass = 1.0", "mass = 1e12", 1)
-        .replacen("0.08333333333333333", "8.3e10", 2);
+    let rod =
+        rod.replacen("mass = 1.0", "mass = 1e12", 1)
+            .replacen("0.08333333333333333", "8.3e10", 2);
     folder.write("heavy.toml", &format!("{before}name = \"level0\"{rod}"));
     for command in [
         "evaluate heavy.toml --q=1,-1,1",
