@@ -1,10 +1,12 @@
 //! Where two methods in `f64` disagree, or where there is one only, the recursions in double-double arithmetic tell its error.
 
+use crate::number::rough;
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use catena::closed_chain::Accuracy;
 use catena::error::Result;
-use catena::residual::larger;
+use catena::residual::{larger, within};
 use catena::scalar::DoubleDouble;
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State};
@@ -103,6 +105,58 @@ pub fn acceleration_error(
     let found = dynamics.forward(state, effort, external)?.to_vec();
     let right = accelerations(dynamics.model(), state, effort, external);
     Ok(error_above(&found, &right, 1.0))
+}
+
+/// A state that violates its constraints by no more, m or rad, m/s or rad/s, is closed to round-off.
+const ROUND_OFF: f64 = 1e-12;
+
+/// Rows that count as dependent are so to round-off, or to this fraction of the largest.
+const DEPENDENT: f64 = 1e-13;
+
+/// Is the state closed to round-off?
+pub fn is_closed(accuracy: Accuracy) -> bool {
+    accuracy.violation <= ROUND_OFF
+}
+
+/// Which error of a closed chain must be within [`ALLOWED`]. Of a state that its user closed to a few digits only that of the arithmetic: the other one tells
+/// what these digits are worth.
+pub fn closed_error(accuracy: Accuracy) -> f64 {
+    match is_closed(accuracy) {
+        true => accuracy.error(),
+        false => accuracy.arithmetic,
+    }
+}
+
+/// The errors of a closed chain as lines of text.
+pub fn closed_words(accuracy: Accuracy) -> String {
+    let Accuracy {
+        arithmetic,
+        closing,
+        violation,
+        ignored,
+    } = accuracy;
+    let mut text = format!(
+        "  check: double-double arithmetic differs by {} from the accelerations, at the nearest closed state by {}; allowed {}",
+        rough(arithmetic),
+        rough(closing),
+        rough(ALLOWED)
+    );
+    if violation > ROUND_OFF {
+        text += &format!(
+            " without closing: the state is open by {}",
+            rough(violation)
+        );
+    }
+    text.push('\n');
+    if ignored > DEPENDENT {
+        text += &format!(
+            "  Remark: a row counts as dependent that differs from the others by {} of the largest row; whether it holds is not known.\n",
+            rough(ignored)
+        );
+    } else if !within(closed_error(accuracy), ALLOWED) {
+        text += "  Remark: double precision has too few digits here, near a singular position or with masses that differ by many powers of ten.\n";
+    }
+    text
 }
 
 /// Error of `f64` results, relative to the largest of the exact ones.

@@ -644,3 +644,42 @@ fn steady_rotations_are_found() {
     let refused = run("linearize governor --v 0,0,1,0");
     assert_eq!(refused.code, 2);
 }
+
+/// Where the loops are nearly singular, or a rod is 10¹² times as heavy as the others, accelerations lose digits: the commands say how many, and why.
+#[test]
+fn digits_lost_in_loops_are_told() {
+    let folder = Folder::new("heavy-rod");
+    assert_eq!(folder.run("convert four-bar-1 -o bar.toml").code, 0);
+    let text = folder.read("bar.toml");
+    let (before, rod) = text.split_once("name = \"level0\"").expect("a rod");
+    let rod =
+        rod.replacen("mass = 1.0", "mass = 1e12", 1)
+            .replacen("0.08333333333333333", "8.3e10", 2);
+    folder.write("heavy.toml", &format!("{before}name = \"level0\"{rod}"));
+    for command in [
+        "evaluate heavy.toml --q=1,-1,1",
+        "forward heavy.toml --q=1,-1,1 --tau 1,2,3",
+        "evaluate four-bar-1 --q=1e-8,-1e-8,1e-8 --v=1,-1,1",
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 1, "{command}: {}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("lost digits"), "{}", run.stderr);
+        let why = "near a singular position or with masses that differ by many powers of ten";
+        assert!(run.stdout.contains(why), "{}", run.stdout);
+    }
+    let error = |command: &str, name: &str| {
+        let found = folder.run(&format!("evaluate {command} --json")).json();
+        found[0][name].as_f64().expect("a number")
+    };
+    assert!(error("heavy.toml --q=1,-1,1", "forward_a_error") > 1e-9);
+    assert!(error("four-bar-1 --q=1,-1,1", "forward_a_error_closed") < 1e-14);
+    // a state that its user closed to seven digits is used as it is
+    let open = "four-bar-1 --q=1.0000001,-1,1";
+    assert!(error(open, "forward_a_error") < 1e-14);
+    assert!((1e-9..1e-6).contains(&error(open, "forward_a_error_closed")));
+    assert_eq!(folder.run(&format!("forward {open}")).code, 0);
+    // nearer to the singular position than rows are told apart
+    let flat = "evaluate four-bar-1 --q=1e-10,-1e-10,1e-10 --v=1,-1,1";
+    let flat = folder.run(flat).stdout;
+    assert!(flat.contains("a row counts as dependent"), "{flat}");
+}

@@ -110,6 +110,31 @@ fn meshes_enclose_their_mass() {
     near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
 }
 
+/// Each axis has its own scale; one that is negative mirrors the mesh, which encloses as much.
+#[test]
+fn meshes_are_scaled_along_each_axis() {
+    let text = |scale: &str| {
+        format!(
+            r#"<mujoco><asset><mesh name="m" scale="{scale}" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+            <worldbody><body><joint/><geom type="mesh" mesh="m" density="6"/></body></worldbody></mujoco>"#
+        )
+    };
+    for (scale, factors) in [
+        ("2 1 1", [2.0, 1.0, 1.0]),
+        ("1 2 1", [1.0, 2.0, 1.0]),
+        ("1 1 2", [1.0, 1.0, 2.0]),
+        ("0.5 -2 4", [0.5, -2.0, 4.0]),
+    ] {
+        let inertial = read(&text(scale)).links[0].inertial.expect("it has mass");
+        let volume: f64 = factors.iter().product();
+        near(&[inertial.mass], &[8.0 * volume.abs()]);
+        near(
+            &inertial.centre.to_array(),
+            &factors.map(|factor| 0.5 * factor),
+        );
+    }
+}
+
 #[test]
 fn every_file_is_read() {
     for (name, nv) in [
@@ -352,6 +377,35 @@ fn actuators_are_inputs_within_their_ranges() {
             .any(|note| note.contains("`elbow` (position servo, kp 50, kv 0)")),
         "{notes:?}"
     );
+}
+
+/// A general actuator with a bias, another kind of gain or dynamics of its own is an effort that the note explains; any one of them is enough.
+#[test]
+fn general_actuators_that_are_no_motors_are_noted() {
+    let notes = |attributes: &str| {
+        let text = format!(
+            "<mujoco>{TWO}<actuator><general name=\"g\" joint=\"ja\" {attributes}/></actuator></mujoco>"
+        );
+        let model = built(&text);
+        let notes = model.tree().assumptions.iter();
+        notes.filter(|note| note.contains("`g` (gain")).count()
+    };
+    for motor in [
+        "",
+        "gainprm=\"3\"",
+        "biastype=\"none\" biasprm=\"0 -2 0\"",
+        "biastype=\"affine\" biasprm=\"0 0 0\"",
+        "dyntype=\"filter\" dynprm=\"0.1\"",
+    ] {
+        assert_eq!(notes(motor), 0, "{motor}");
+    }
+    for other in [
+        "biastype=\"affine\" biasprm=\"0 -2 0\"",
+        "gaintype=\"affine\" gainprm=\"1 2 3\"",
+        "dyntype=\"integrator\"",
+    ] {
+        assert_eq!(notes(other), 1, "{other}");
+    }
 }
 
 /// Drives that have no place in a model are told in every command.
@@ -641,6 +695,46 @@ fn meshes_are_read_only_where_they_count() {
         "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>",
     ));
     assert!(refusal(&text("")).contains("the file `no_such.stl` does not exist"));
+}
+
+/// Without `strippath` the folders in the name of a mesh count, with it only its last part does.
+#[test]
+fn paths_of_meshes_can_be_stripped() {
+    let text = |strip: &str| {
+        format!(
+            "<mujoco><compiler {strip}/><asset><mesh name=\"m\" file=\"elsewhere/no_such.stl\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>"
+        )
+    };
+    let missing = |file: &str| format!("the file `{file}` does not exist");
+    for (strip, file) in [
+        ("", "elsewhere/no_such.stl"),
+        ("strippath=\"false\"", "elsewhere/no_such.stl"),
+        ("strippath=\"true\"", "no_such.stl"),
+    ] {
+        let told = refusal(&text(strip));
+        assert!(told.contains(&missing(file)), "{strip}: {told}");
+    }
+}
+
+/// Shapes touch nothing here, which is noted with their number.
+#[test]
+fn geoms_that_could_touch_are_noted() {
+    let notes = |geoms: &str| {
+        let model = built(&world(&format!(
+            "<body><joint/><inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>{geoms}</body>"
+        )));
+        let notes = model.tree().assumptions.iter();
+        notes
+            .filter(|note| note.starts_with("contacts are not modelled"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert!(notes("").is_empty());
+    assert_eq!(
+        notes("<geom size=\"0.1\"/><geom size=\"0.2\"/>"),
+        ["contacts are not modelled: 2 <geom> give mass at most"]
+    );
 }
 
 /// XML files are told apart by their first element, wherever the other's name may stand.

@@ -9,7 +9,12 @@ use catena_testing::assert_close;
 /// The pendulum's condition number takes three of the sixteen digits.
 const ALLOWED: f64 = 1e-10;
 
-const PATHS: [Cpu; 3] = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512];
+/// Every path that `CATENA_CPU` allows: all of them unless it is set.
+fn paths() -> Vec<Cpu> {
+    let all = [Cpu::Baseline, Cpu::Avx2, Cpu::Avx512].into_iter();
+    let most = std::env::var_os("CATENA_CPU").map_or(Cpu::Avx512, |_| Cpu::detect());
+    all.filter(|cpu| *cpu <= most).collect()
+}
 
 /// States after one another, and inputs and wrenches for them.
 struct Many {
@@ -63,7 +68,7 @@ fn batches_agree_with_single_calls() {
         let m = many(&model, 19, base);
         let frame = model.tree().frames.last().unwrap();
         let mut single = Dynamics::with_cpu(&model, Cpu::Baseline);
-        for (cpu, threads, count) in PATHS
+        for (cpu, threads, count) in paths()
             .into_iter()
             .flat_map(|cpu| [1, 4, 8, 13, 19].map(|count| (cpu, 1 + count % 3, count)))
         {
@@ -247,7 +252,7 @@ fn one_row_serves_all_states() {
             let q = if is_closed { start.q.repeat(count) } else { q };
             let v = if is_closed { vec![0.0; v.len()] } else { v };
             let rows = [(q, nq), (v, nv), (input, nv)];
-            for cpu in PATHS {
+            for cpu in paths() {
                 let mut batch = Batch::with_cpu(&model, cpu).threads(2);
                 for common in 0..8usize {
                     let is_common = |k: usize| common & (1 << k) != 0;
@@ -349,7 +354,7 @@ fn failures_are_reported_by_state() {
     Batch::new(&model)
         .forward(&m.q, &m.v, &m.input, &mut good)
         .unwrap();
-    for (cpu, threads) in PATHS.into_iter().flat_map(|cpu| [(cpu, 1), (cpu, 2)]) {
+    for (cpu, threads) in paths().into_iter().flat_map(|cpu| [(cpu, 1), (cpu, 2)]) {
         let (mut q, mut v) = (m.q.clone(), m.v.clone());
         q[3 * 5 + 1] = f64::NAN;
         v[3 * 17 + 2] = f64::INFINITY;
@@ -398,7 +403,7 @@ fn singular_states_are_named() {
         .joint(JointSpec::new("turn", JointKind::Revolute, "world", "boom"))
         .joint(slide);
     let model = builder.build().unwrap();
-    for cpu in PATHS {
+    for cpu in paths() {
         let mut batch = Batch::with_cpu(&model, cpu);
         let mut vdot = [0.0; 6];
         let q = [0.1, 0.5, 0.2, 0.0, 0.3, 1.0];
@@ -434,7 +439,7 @@ fn trajectories_agree_with_single_simulations() {
             .collect();
         for (method, cpu) in [FixedMethod::RungeKutta4, FixedMethod::SemiImplicitEuler]
             .into_iter()
-            .flat_map(|method| PATHS.map(|cpu| (method, cpu)))
+            .flat_map(|method| paths().into_iter().map(move |cpu| (method, cpu)))
         {
             let hold = Drive::Hold {
                 targets: &m.input,

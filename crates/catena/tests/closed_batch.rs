@@ -153,11 +153,11 @@ fn batches(model: &Model) -> Vec<Batch> {
 #[cfg(target_arch = "x86_64")]
 fn compiled(model: &Model) -> Option<catena::native::Compiled> {
     use catena_symbolic::native::{NativeOptions, compile};
-    if catena::Cpu::best() == catena::Cpu::Baseline {
+    if catena::Cpu::detect() == catena::Cpu::Baseline {
         return None;
     }
     let options = NativeOptions {
-        cpu: catena::Cpu::best(),
+        cpu: catena::Cpu::detect(),
         ..NativeOptions::default()
     };
     Some(compile(model, &options).expect("code can be made"))

@@ -12,7 +12,7 @@ use catena_testing::skipped_on_baseline;
 /// largest entry and, for accelerations, to the conditioning seen when the round trip is made.
 #[test]
 fn registers_and_numbers_agree() {
-    if skipped_on_baseline(Cpu::best()) {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let mut names: Vec<String> = ["planar3", "stanford", "space-robot", "zoo", "pendulum-5"]
@@ -106,7 +106,7 @@ fn registers_and_numbers_agree() {
 /// The inertia matrix too, column by column and by rows of registers.
 #[test]
 fn inertia_matrices_agree() {
-    if skipped_on_baseline(Cpu::best()) {
+    if skipped_on_baseline(Cpu::detect()) {
         return;
     }
     let mut names: Vec<String> = (1..=30).map(|n| format!("chain-{n}")).collect();

@@ -4,12 +4,12 @@ use crate::commands::assemble::count_line;
 use crate::commands::info::one_line;
 use crate::commands::inverse::state_block;
 use crate::formulation_argument::described;
-use crate::json;
 use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::table::Table;
-use catena::closed_chain::{ClosedChain, Loads, Sharing};
+use crate::{json, referee};
+use catena::closed_chain::{Accuracy, ClosedChain, Loads, Sharing};
 use catena::error::Result;
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of, relative, within};
@@ -35,6 +35,8 @@ struct Solved {
     returned: f64,
     /// Relative difference of J a from b.
     kept: f64,
+    /// Errors of the accelerations.
+    accuracy: Accuracy,
     route: String,
     singular: Singular,
 }
@@ -127,6 +129,11 @@ pub fn run(
             rough(TOLERANCE)
         ));
     }
+    for (index, one) in solved.iter().enumerate() {
+        let wrong = "the accelerations have lost digits, by double-double arithmetic";
+        let error = referee::closed_error(one.accuracy);
+        outcome.require(index, wrong, error, referee::ALLOWED);
+    }
     Ok(outcome)
 }
 
@@ -172,8 +179,10 @@ fn solve(
         &efforts,
         largest_of([largest(back), largest(&efforts), carried]),
     );
+    let accuracy = chain.accuracy(time, state, tau, &external, &vdot)?;
     situation.acceleration = vdot;
     Ok(Solved {
+        accuracy,
         situation,
         moved,
         loads,
@@ -262,6 +271,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
             "  check: inverse dynamics returns {returned}, relative difference {}\n",
             rough(one.returned)
         );
+        text += &referee::closed_words(one.accuracy);
     }
     text
 }
@@ -300,6 +310,10 @@ fn to_json(model: &Model, solved: &[Solved]) -> Value {
                     "loads": loads,
                     "constraints_kept": one.kept,
                     "inverse_returns_tau": one.returned,
+                    "twice_the_digits": one.accuracy.arithmetic,
+                    "twice_the_digits_closed": one.accuracy.closing,
+                    "violation": one.accuracy.violation,
+                    "ignored_row": one.accuracy.ignored,
                 }),
             );
             Value::Object(state)

@@ -13,7 +13,7 @@ use crate::table::{self, Table};
 use crate::{json, limits, referee};
 use catena::algorithm::elements::Action;
 use catena::algorithm::energy::MechanicalState;
-use catena::closed_chain::{ClosedChain, Freedoms};
+use catena::closed_chain::{Accuracy, ClosedChain, Freedoms};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{ForceElement, FrameInfo};
 use catena::spatial::{Motion, Pose};
@@ -64,7 +64,7 @@ struct Evaluated {
     gravity: Vec<f64>,
     inverse: Vec<f64>,
     forward: Vec<f64>,
-    /// Error of these accelerations by double-double arithmetic; of a closed chain it is not known.
+    /// Error of these accelerations by double-double arithmetic.
     forward_error: Option<f64>,
     mechanical: MechanicalState<f64>,
     /// What the force elements do.
@@ -82,6 +82,7 @@ struct Closed {
     jacobian: Matrix,
     multipliers: Vec<f64>,
     rank: usize,
+    accuracy: Accuracy,
     freedoms: Freedoms,
     /// Zᵀ I Z.
     inertia: Matrix,
@@ -135,7 +136,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     });
     for (index, one) in evaluated.iter().enumerate() {
         let wrong = "the accelerations have lost digits, by double-double arithmetic";
-        let error = one.forward_error.unwrap_or(0.0);
+        let error = match &one.closed {
+            Some(closed) => referee::closed_error(closed.accuracy),
+            None => one.forward_error.unwrap_or(0.0),
+        };
         outcome.require(index, wrong, error, referee::ALLOWED);
     }
     Ok(outcome)
@@ -245,9 +249,12 @@ fn evaluate_closed(
     let motion = chain.forward(time, state, tau, &external)?;
     one.forward = motion.accelerations.to_vec();
     let (multipliers, rank) = (motion.multipliers.to_vec(), motion.rank);
+    let accuracy = chain.accuracy(time, state, tau, &external, &one.forward)?;
+    one.forward_error = Some(accuracy.arithmetic);
     let rows = chain.rows(time, state)?;
     one.closed = Some(Closed {
         moved,
+        accuracy,
         residual: rows.residual.clone(),
         rate: rows.rate.clone(),
         bias: rows.bias.clone(),
@@ -328,6 +335,9 @@ fn to_json(model: &Model, one: &Evaluated) -> Value {
     }
     if let Some(closed) = &one.closed {
         put("assembly_moved", json!(closed.moved.map(Moved::to_json)));
+        put("forward_a_error_closed", json!(closed.accuracy.closing));
+        put("violation", json!(closed.accuracy.violation));
+        put("ignored_row", json!(closed.accuracy.ignored));
         put("multipliers", json::numbers(&closed.multipliers));
         put(
             "constraints",
@@ -401,7 +411,9 @@ fn to_text(model: &Model, evaluated: &[Evaluated]) -> String {
             list(&mechanical.centre.to_array()),
             list(&mechanical.centre_velocity.to_array())
         );
-        if let Some(error) = one.forward_error {
+        if let Some(closed) = &one.closed {
+            text += &referee::closed_words(closed.accuracy);
+        } else if let Some(error) = one.forward_error {
             text += &format!(
                 "  check: double-double arithmetic differs by {} from the accelerations, allowed {}\n",
                 rough(error),

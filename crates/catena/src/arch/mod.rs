@@ -30,7 +30,7 @@ pub(crate) use {
     registers::{Links, Registers},
 };
 
-/// A check, in arrays and in every register that this processor has.
+/// A check, in arrays and in every register that this processor has and `CATENA_CPU` allows.
 #[cfg(test)]
 macro_rules! in_every_register {
     ($check:ident) => {
@@ -40,10 +40,10 @@ macro_rules! in_every_register {
         {
             use $crate::arch::Cpu;
             use $crate::arch::{Avx2Register, Avx512Register};
-            if Cpu::best() >= Cpu::Avx2 {
+            if Cpu::detect() >= Cpu::Avx2 {
                 $check::<Avx2Register>();
             }
-            if Cpu::best() >= Cpu::Avx512 {
+            if Cpu::detect() >= Cpu::Avx512 {
                 $check::<Avx512Register>();
             }
         }

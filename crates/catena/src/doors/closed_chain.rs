@@ -1,5 +1,6 @@
 //! The checked entry point for closed chains in `f64`: states, accelerations, multipliers and loads.
 
+mod accuracy;
 pub mod actuators;
 pub mod assembly;
 pub mod derivatives;
@@ -10,6 +11,7 @@ mod projection;
 pub mod regularity;
 mod sharp;
 
+pub use accuracy::Accuracy;
 pub use actuators::ClosedEfforts;
 pub use assembly::Assembled;
 pub use derivatives::ClosedDerivatives;

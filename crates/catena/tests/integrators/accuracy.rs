@@ -179,6 +179,24 @@ fn midpoint_keeps_the_rigid_body() {
     assert!(run.statistics().evaluations < 1_000_000);
 }
 
+/// Iterations end relative to the motion, however small it is: a pendulum at 2⁻²⁰ rad is linear to 1e-12, and the midpoint rule keeps the energy of what is
+/// linear.
+#[test]
+fn midpoint_keeps_the_energy_of_small_motions() {
+    let start = 2f64.powi(-20);
+    let energy = |q: f64, v: f64| v * v + 9.81 * q * q;
+    let run = fixed_run(
+        FixedMethod::ImplicitMidpoint,
+        &mut Pendulum,
+        &[start],
+        &[0.0],
+        1000,
+        10.0,
+    );
+    let drift = energy(run.q()[0], run.v()[0]) / energy(start, 0.0) - 1.0;
+    assert!(drift.abs() < 1e-10, "{drift}");
+}
+
 /// The oscillator with so many integrals that stay zero, and one that is hard.
 struct Accompanied {
     zeros: usize,

@@ -226,6 +226,9 @@ pub(crate) fn norm<S: Scalar>(x: &[S]) -> S {
     dot(x, x).sqrt()
 }
 
+/// √2 minus its rounded value: nothing in `f64`, and the other half of the digits in double-double arithmetic.
+const REST_OF_SQRT_2: f64 = -9.667_293_313_452_913e-17;
+
 /// Replaces x by the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; returns that
 /// multiple. A zero vector gives the identity.
 fn reflect<S: Scalar<Mask = bool> + PartialEq>(x: &mut [S]) -> S {
@@ -236,7 +239,8 @@ fn reflect<S: Scalar<Mask = bool> + PartialEq>(x: &mut [S]) -> S {
     let image = S::select(S::zero().less(x[0]), -length, length);
     x[0] -= image;
     // |x − image e₁|² = 2 (length² + |x₀| length)
-    let scale = S::constant(std::f64::consts::SQRT_2) / norm(x);
+    let root = S::constant(std::f64::consts::SQRT_2) + S::constant(REST_OF_SQRT_2);
+    let scale = root / norm(x);
     x.iter_mut().for_each(|x| *x *= scale);
     image
 }

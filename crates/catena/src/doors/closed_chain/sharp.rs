@@ -26,17 +26,17 @@ const MOST: usize = 8;
 const DONE: f64 = 1e-28;
 
 /// Residual that must be reached in any case, m or rad.
-const NEEDED: f64 = 1e-12;
+pub(super) const NEEDED: f64 = 1e-12;
 
 /// A state and its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Sharp {
-    q: Vec<DoubleDouble>,
-    v: Vec<DoubleDouble>,
+    pub(super) q: Vec<DoubleDouble>,
+    pub(super) v: Vec<DoubleDouble>,
     a: Vec<DoubleDouble>,
     delta: Vec<DoubleDouble>,
     still: Vec<DoubleDouble>,
-    kinematics: Kinematics<DoubleDouble>,
+    pub(super) kinematics: Kinematics<DoubleDouble>,
     rows: Rows<DoubleDouble>,
     products: Vec<DoubleDouble>,
     /// What is to be removed, rounded.
@@ -44,7 +44,7 @@ pub(super) struct Sharp {
 }
 
 impl Sharp {
-    fn new(model: &Model, axes: Axes, held: &[usize]) -> Self {
+    pub(super) fn new(model: &Model, axes: Axes, held: &[usize]) -> Self {
         let rows = Rows::with_more(model, axes, &[], held);
         let zero = DoubleDouble::zero();
         let (nv, m) = (model.nv(), rows.count());
@@ -61,7 +61,7 @@ impl Sharp {
         }
     }
 
-    fn load(&mut self, model: &Model, state: &State) {
+    pub(super) fn load(&mut self, model: &Model, state: &State) {
         lift(&state.q, &mut self.q);
         lift(&state.v, &mut self.v);
         // a zero step normalises quaternions
@@ -69,15 +69,8 @@ impl Sharp {
         step_kernel(model, &mut self.q, &self.delta);
     }
 
-    fn evaluate(&mut self, model: &Model, time: f64, base: &Base<f64>) {
-        let motion =
-            |m: Motion<f64>| Motion::<DoubleDouble>::new(m.angular.lift(), m.linear.lift());
-        let pose: Pose<DoubleDouble> = base.pose.lift();
-        let base = Base {
-            pose,
-            velocity: motion(base.velocity),
-            acceleration: motion(base.acceleration),
-        };
+    pub(super) fn evaluate(&mut self, model: &Model, time: f64, base: &Base<f64>) {
+        let base = lifted_base(base);
         forward_kinematics(
             model,
             StateView {
@@ -92,6 +85,56 @@ impl Sharp {
             .evaluate(model, time.into(), &self.q, &self.v, &self.kinematics);
     }
 
+    /// Moves the positions onto the constraints by at most so many corrections with the factors of the chain.
+    pub(super) fn close(
+        &mut self,
+        chain: &mut ClosedChain,
+        time: f64,
+        base: &Base<f64>,
+        most: usize,
+    ) {
+        let mut before = f64::INFINITY;
+        for _ in 0..most {
+            self.evaluate(&chain.model, time, base);
+            let worst = round(&self.rows.residual, &mut self.left);
+            if worst <= DONE || worst > 0.5 * before {
+                break;
+            }
+            before = worst;
+            chain.work.remove(&chain.model, &self.left);
+            lift(chain.work.correction(), &mut self.delta);
+            step_kernel(&chain.model, &mut self.q, &self.delta);
+        }
+    }
+
+    /// Moves the velocities onto the constraints; the rows must have been evaluated.
+    pub(super) fn keep_closed(
+        &mut self,
+        chain: &mut ClosedChain,
+        time: f64,
+        base: &Base<f64>,
+        most: usize,
+    ) {
+        let mut before = f64::INFINITY;
+        for _ in 0..most {
+            let worst = round(&self.rows.rate, &mut self.left);
+            if worst <= DONE || worst > 0.5 * before {
+                break;
+            }
+            before = worst;
+            chain.work.remove(&chain.model, &self.left);
+            for (v, &change) in self.v.iter_mut().zip(chain.work.correction()) {
+                *v += change.into();
+            }
+            self.evaluate(&chain.model, time, base);
+        }
+    }
+
+    /// Largest ξ and ξ̇ of the rows evaluated.
+    pub(super) fn violations(&mut self) -> [f64; 2] {
+        [&self.rows.residual, &self.rows.rate].map(|rows| round(rows, &mut self.left))
+    }
+
     /// J a + bias, rounded, into `left`.
     fn accelerations_left(&mut self, a: &[f64]) {
         lift(a, &mut self.a);
@@ -99,6 +142,17 @@ impl Sharp {
         for (k, left) in self.left.iter_mut().enumerate() {
             *left = (self.products[k] + self.rows.bias[k]).value();
         }
+    }
+}
+
+/// The same motion with more digits to come.
+pub(super) fn lifted_base(base: &Base<f64>) -> Base<DoubleDouble> {
+    let motion = |m: Motion<f64>| Motion::new(m.angular.lift(), m.linear.lift());
+    let pose: Pose<DoubleDouble> = base.pose.lift();
+    Base {
+        pose,
+        velocity: motion(base.velocity),
+        acceleration: motion(base.acceleration),
     }
 }
 
@@ -140,31 +194,8 @@ impl ClosedChain {
 
     fn sharpen_with(&mut self, sharp: &mut Sharp, time: f64, state: &mut State) -> Result<()> {
         sharp.load(&self.model, state);
-        let mut before = f64::INFINITY;
-        for _ in 0..MOST {
-            sharp.evaluate(&self.model, time, &state.base);
-            let worst = round(&sharp.rows.residual, &mut sharp.left);
-            if worst <= DONE || worst > 0.5 * before {
-                break;
-            }
-            before = worst;
-            self.work.remove(&self.model, &sharp.left);
-            lift(self.work.correction(), &mut sharp.delta);
-            step_kernel(&self.model, &mut sharp.q, &sharp.delta);
-        }
-        let mut slower = f64::INFINITY;
-        for _ in 0..MOST {
-            let worst = round(&sharp.rows.rate, &mut sharp.left);
-            if worst <= DONE || worst > 0.5 * slower {
-                break;
-            }
-            slower = worst;
-            self.work.remove(&self.model, &sharp.left);
-            for (v, &change) in sharp.v.iter_mut().zip(self.work.correction()) {
-                *v += change.into();
-            }
-            sharp.evaluate(&self.model, time, &state.base);
-        }
+        sharp.close(self, time, &state.base, MOST);
+        sharp.keep_closed(self, time, &state.base, MOST);
         let left = round(&sharp.rows.residual, &mut sharp.left);
         if left.is_nan() || left > NEEDED {
             return Err(Error::new(

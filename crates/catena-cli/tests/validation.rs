@@ -1,0 +1,440 @@
+//! The numbers of docs/validation.md are those of the tests, of the records that commands of `.ci/` leave in docs/validation, and of docs/peers:
+//! `CATENA_UPDATE=1 cargo test -p catena-cli --test validation` writes them into the page.
+
+mod common;
+
+use catena_mechanism::Formulation;
+use common::good;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Rust files below a folder, or the file itself.
+fn sources(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).expect("a folder").flatten() {
+            sources(&entry.path(), found);
+        }
+    } else if path.extension().is_some_and(|ending| ending == "rs") {
+        found.push(path.to_path_buf());
+    }
+}
+
+/// Number of tests in files and folders.
+fn tests(paths: &[&str]) -> usize {
+    let mut files = Vec::new();
+    for path in paths {
+        let path = repository().join(path);
+        assert!(path.exists(), "{}", path.display());
+        sources(&path, &mut files);
+    }
+    let count = |file: &PathBuf| {
+        let text = fs::read_to_string(file).expect("a source file");
+        text.lines().filter(|line| line.trim() == "#[test]").count()
+    };
+    files.iter().map(count).sum()
+}
+
+fn files_below(path: &str) -> usize {
+    let mut folders = vec![repository().join(path)];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => count += 1,
+            }
+        }
+    }
+    count
+}
+
+/// Lines of the tables of a page, without their heads.
+fn table_lines(page: &str) -> usize {
+    let page = text(page);
+    let lines: Vec<&str> = page.lines().collect();
+    let heads = lines
+        .iter()
+        .filter(|line| line.starts_with("|--") || line.starts_with("| --"));
+    lines.iter().filter(|line| line.starts_with('|')).count() - 2 * heads.count()
+}
+
+/// What is printed in bold at the top of a page of comparisons: its result.
+fn result_of(page: &str, which: usize) -> String {
+    let page = text(page);
+    let word = page.split("**").nth(2 * which + 1);
+    word.expect("a result in bold").to_string()
+}
+
+fn laws(model: &str) -> usize {
+    let found = good(&format!("check {model} --json")).json();
+    found["laws"].as_array().expect("a list").len()
+}
+
+/// Blocks of a kind in all pages.
+fn fences(kind: &str) -> usize {
+    let mut folders = vec![repository().join("docs")];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                let page = fs::read_to_string(&path).expect("a page");
+                count += page.lines().filter(|line| line.starts_with(kind)).count();
+            }
+        }
+    }
+    count
+}
+
+/// A line of the table: what, against what, how many, files with its tests, where to look.
+type Line<'a> = (&'a str, &'a str, String, &'a [&'a str], &'a str);
+
+fn evidence() -> String {
+    let lines: Vec<Line<'_>> = vec![
+        (
+            "all algorithms of trees",
+            "laws of mechanics and pairs of independent methods",
+            format!("{} laws, thousands of random trees", laws("chain-7")),
+            &[
+                "crates/catena/tests/laws.rs",
+                "crates/catena/tests/scalars.rs",
+                "crates/catena/tests/paths.rs",
+            ],
+            "`catena check MODEL`; [laws](../crates/catena/src/laws/mod.rs), [test](../crates/catena/tests/laws.rs)",
+        ),
+        (
+            "closed chains",
+            "every formulation, by itself and to 1e-9",
+            format!(
+                "{} formulations, {} laws, 500 random mechanisms, with dependent rows",
+                Formulation::ALL.len(),
+                laws("four-bar-1")
+            ),
+            &[
+                "crates/catena-mechanism/tests",
+                "crates/catena/tests/closed_chains.rs",
+                "crates/catena/tests/along_tree.rs",
+            ],
+            "`catena compare MODEL`; [test](../crates/catena-mechanism/tests/agreement.rs)",
+        ),
+        (
+            "runs and efforts by a formulation",
+            "the recursions",
+            "trees, loops, wheels".into(),
+            &["crates/catena-mechanism/tests/runs_and_efforts.rs"],
+            "[test](../crates/catena-mechanism/tests/runs_and_efforts.rs)",
+        ),
+        (
+            "decompositions",
+            "their definitions, and another library",
+            "random matrices".into(),
+            &[
+                "crates/catena-mechanism/src/linear",
+                "crates/catena/src/algorithm/constrained/complete_orthogonal.rs",
+            ],
+            "[linear](../crates/catena-mechanism/src/linear/mod.rs)",
+        ),
+        (
+            "known values of mechanical systems",
+            "numbers that others computed",
+            format!(
+                "{} conformance cases",
+                files_below("crates/catena-conformance/tests/cases")
+            ),
+            &["crates/catena-conformance/tests"],
+            "`catena verify`; [cases](conformance.md)",
+        ),
+        (
+            "the field's benchmark problems",
+            "published solutions, exact laws, two explicit integrators",
+            format!("{} problems", catena::benchmark::PROBLEMS.len()),
+            &["crates/catena/tests/benchmarks.rs"],
+            "`catena benchmark`; [test](../crates/catena/tests/benchmarks.rs)",
+        ),
+        (
+            "robots",
+            "Pinocchio, in the same process",
+            format!(
+                "{} models, worst difference {}",
+                table_lines("docs/peers/agreement.md"),
+                result_of("docs/peers/agreement.md", 0)
+            ),
+            &[],
+            "[agreement](peers/agreement.md), [all commands](peers/robots.md)",
+        ),
+        (
+            "MJCF files",
+            "MuJoCo",
+            format!(
+                "{} files, {} of those with what catena has accepted, worst difference {}",
+                table_lines("docs/peers/mjcf.md"),
+                result_of("docs/peers/mjcf.md", 0),
+                result_of("docs/peers/mjcf.md", 1)
+            ),
+            &["crates/catena-io/tests/mjcf.rs"],
+            "[table](peers/mjcf.md)",
+        ),
+        (
+            "long chains of spherical joints",
+            "50 digits",
+            format!(
+                "to 300 bodies, {} lines of tables",
+                table_lines("docs/peers/spherical-chains.md")
+            ),
+            &["crates/catena/tests/long_chains.rs"],
+            "[record](peers/spherical-chains.md)",
+        ),
+        (
+            "ill-conditioned systems",
+            "double-double arithmetic; for loops the exact motion of four-bars, too",
+            format!(
+                "{} systems: mass ratios to 1e12, needles, loops near singular positions, chains of 10,000 bodies",
+                table_lines("docs/accuracy.md")
+            ),
+            &[
+                "crates/catena/tests/ill_conditioned.rs",
+                "crates/catena/tests/needles.rs",
+                "crates/catena/tests/closed_accuracy.rs",
+                "crates/catena/tests/double_double.rs",
+            ],
+            "[accuracy to expect](accuracy.md)",
+        ),
+        (
+            "integrators",
+            "orders by halving, closed forms, each other",
+            "all methods".into(),
+            &[
+                "crates/catena/tests/integrators",
+                "crates/catena/tests/bdf.rs",
+                "crates/catena/tests/implicit_tree.rs",
+            ],
+            "[tests](../crates/catena/tests/integrators/main.rs), [work and precision](work-precision.md)",
+        ),
+        (
+            "the papers",
+            "every numbered equation, table and figure",
+            format!(
+                "{} entries of five papers",
+                table_lines("docs/papers/equations.md")
+            ),
+            &[
+                "crates/catena-cli/tests/papers.rs",
+                "crates/catena/tests/misprints.rs",
+            ],
+            "[where they are](papers/equations.md)",
+        ),
+        (
+            "generated code",
+            "the library, after compilation",
+            "C, Rust, Python, MATLAB; machine code by a disassembler".into(),
+            &[
+                "crates/catena-symbolic/tests",
+                "crates/catena-symbolic/src/native",
+            ],
+            "[generated code](generated-code.md)",
+        ),
+        (
+            "readers of files",
+            "damaged files: no panic, no hang, no memory beyond a multiple of the file",
+            format!(
+                "{} kept inputs and 250 to 750 damaged files for each reader, the same ones in every run; others for hours by `fuzz/run`",
+                files_below("fuzz/corpus")
+            ),
+            &[
+                "crates/catena-fuzz/tests",
+                "crates/catena-io/tests/damaged.rs",
+                "crates/catena-io/tests/bad_models.rs",
+            ],
+            "[targets](../crates/catena-fuzz/src/lib.rs)",
+        ),
+        (
+            "bits",
+            "threads, lanes, resumed runs, older processors",
+            "commands of every kind".into(),
+            &[
+                "crates/catena-cli/tests/portable.rs",
+                "crates/catena-io/tests/run_bits.rs",
+            ],
+            "[same bits](how-to/same-bits.md), [test](../crates/catena-cli/tests/portable.rs)",
+        ),
+        (
+            "killed runs",
+            "files that were never interrupted, byte for byte",
+            "CSV, Parquet, MCAP".into(),
+            &[
+                "crates/catena-cli/tests/run_files.rs",
+                "crates/catena-io/tests/run_kill.rs",
+            ],
+            "[test](../crates/catena-cli/tests/run_files.rs)",
+        ),
+        (
+            "signals and full disks",
+            "what was computed is kept, and said",
+            String::new(),
+            &[
+                "crates/catena-cli/tests/signals.rs",
+                "crates/catena-io/tests/run_disk_full.rs",
+                "crates/catena-io/tests/run_removed.rs",
+            ],
+            "[test](../crates/catena-cli/tests/signals.rs)",
+        ),
+        (
+            "long-lived processes",
+            "memory, open files and drift",
+            "seconds in the tests, hours on request".into(),
+            &[],
+            "`catena soak`",
+        ),
+        (
+            "documents",
+            "the program: every transcript is compared, every link followed",
+            format!("{} transcripts", fences("```console")),
+            &[
+                "crates/catena-cli/tests/documentation.rs",
+                "crates/catena-cli/tests/reference.rs",
+                "crates/catena-cli/tests/validation.rs",
+            ],
+            "[test](../crates/catena-cli/tests/documentation.rs)",
+        ),
+    ];
+    let mut table =
+        String::from("| what | against | how many | tests | where |\n|---|---|---|---:|---|\n");
+    for (what, against, many, files, place) in lines {
+        let count = match tests(files) {
+            0 => "–".into(),
+            count => count.to_string(),
+        };
+        let _ = writeln!(table, "| {what} | {against} | {many} | {count} | {place} |");
+    }
+    let crates = fs::read_dir(repository().join("crates")).expect("crates");
+    let mut names: Vec<String> = crates
+        .flatten()
+        .map(|entry| format!("crates/{}", entry.file_name().to_string_lossy()))
+        .collect();
+    names.sort();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    table + &format!("\nTests in Rust: {}.\n", tests(&names))
+}
+
+/// The lines of a record with tabs, without its head.
+fn record(name: &str) -> Vec<Vec<String>> {
+    let text = text(&format!("docs/validation/{name}.tsv"));
+    let cells = |line: &str| line.split('\t').map(String::from).collect();
+    text.lines().skip(1).map(cells).collect()
+}
+
+fn mutations() -> String {
+    let reasons: BTreeMap<String, String> = record("survivors")
+        .into_iter()
+        .map(|line| (line[0].clone(), line[1].clone()))
+        .collect();
+    let mut groups: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    let mut survivors = Vec::new();
+    for line in record("mutants") {
+        let [group, _, outcome, name] = &line[..] else {
+            panic!("docs/validation/mutants.tsv: {line:?}");
+        };
+        let column = ["caught", "survived", "does not compile"]
+            .iter()
+            .position(|known| known == outcome)
+            .unwrap_or_else(|| panic!("docs/validation/mutants.tsv: {outcome}"));
+        for group in [group.as_str(), "~all"] {
+            groups.entry(group.into()).or_default()[column] += 1;
+        }
+        if column == 1 {
+            survivors.push(name.clone());
+        }
+    }
+    let mut table = String::from(
+        "| group | tried | do not compile | caught | survived | of those that compile, caught |\n|---|---:|---:|---:|---:|---:|\n",
+    );
+    for (group, [caught, survived, broken]) in groups {
+        let viable = caught + survived;
+        let _ = writeln!(
+            table,
+            "| {} | {} | {broken} | {caught} | {survived} | {} % |",
+            group.replace("~all", "all"),
+            viable + broken,
+            (100 * caught + viable / 2) / viable.max(1)
+        );
+    }
+    table += "\n| survivor | why |\n|---|---|\n";
+    for name in &survivors {
+        let why = reasons.get(name).unwrap_or_else(|| {
+            panic!("docs/validation/survivors.tsv does not explain the survivor {name}")
+        });
+        let _ = writeln!(table, "| `{}` | {why} |", name.replace('|', "\\|"));
+    }
+    for name in reasons.keys() {
+        assert!(
+            survivors.contains(name),
+            "docs/validation/survivors.tsv: {name} did not survive"
+        );
+    }
+    table
+}
+
+fn coverage() -> String {
+    if !repository().join("docs/validation/coverage.tsv").exists() {
+        return "Not measured on this version.\n".into();
+    }
+    let mut table = String::from("| library | lines | reached | % |\n|---|---:|---:|---:|\n");
+    for line in record("coverage") {
+        let [name, lines, reached] = &line[..] else {
+            panic!("docs/validation/coverage.tsv: {line:?}");
+        };
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        let share = 100.0 * number(reached) / number(lines);
+        let _ = writeln!(table, "| {name} | {lines} | {reached} | {share:.1} |");
+    }
+    table
+}
+
+fn memory() -> String {
+    let mut table = String::from("| tests | passed |\n|---|---:|\n");
+    for line in record("memcheck") {
+        let _ = writeln!(table, "| `{}` | {} |", line[0], line[1]);
+    }
+    table
+}
+
+#[test]
+fn numbers_are_those_of_tests_and_records() {
+    let path = repository().join("docs/validation.md");
+    let page = fs::read_to_string(&path).expect("the page");
+    let mut written = page.clone();
+    for (name, table) in [
+        ("evidence", evidence()),
+        ("mutations", mutations()),
+        ("coverage", coverage()),
+        ("memory", memory()),
+    ] {
+        let begin = format!("<!-- {name}: written by a test -->\n");
+        let end = format!("<!-- end of {name} -->\n");
+        let (before, rest) = written
+            .split_once(&begin)
+            .expect("the beginning of a table");
+        let (_, after) = rest.split_once(&end).expect("the end of a table");
+        written = format!("{before}{begin}\n{table}\n{end}{after}");
+    }
+    if std::env::var_os("CATENA_UPDATE").is_some() {
+        fs::write(&path, &written).expect("the page can be written");
+    } else {
+        assert_eq!(
+            written, page,
+            "docs/validation.md is not up to date; CATENA_UPDATE=1 cargo test -p catena-cli --test validation writes it"
+        );
+    }
+}
