@@ -113,6 +113,8 @@ impl Cpu {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::single_component_path_imports)]
+// gives the macros, which have no path of their own, one
 pub(crate) use {with_avx2, with_avx512};
 
 #[cfg(test)]
