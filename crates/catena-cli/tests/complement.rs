@@ -166,7 +166,10 @@ fn mistakes() {
             "linearize floating-chain-2",
             "has no equilibrium near this state",
         ),
-        ("linearize planar3 --v 1,0,0", "leave out --v"),
+        (
+            "linearize planar3 --v 1,0,0",
+            "this is no steady motion of `planar3`",
+        ),
         (
             "linearize planar3 --wrench link3:0,0,0,1,0,0",
             "not part of the linear equations",
