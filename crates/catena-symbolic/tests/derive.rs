@@ -15,6 +15,7 @@ use catena_symbolic::derive::{
     Derivation, Equations, Keep, Notation, Recursion, Style, Symbols, verify,
 };
 use catena_symbolic::{Expr, scope};
+use catena_testing::elements::loaded;
 use std::collections::HashMap;
 
 const ALL: Keep = Keep::ALL;
@@ -795,29 +796,6 @@ fn constraints_are_derived() {
     assert!(derivation.sympy().contains("J_xi = Matrix(["));
 }
 
-/// A planar arm with every force element whose law has a root or a branch: springs and ropes, taut and slack, torsion, drag, a centre of attraction.
-fn loaded_arm(name: &str) -> Model {
-    let mut builder = embedded::builder(name).expect("embedded");
-    catena_testing::elements::load(&mut builder, 3, true);
-    let last = builder.links.last().expect("a link").name.clone();
-    for (name, rest_length) in [("rope", 0.3), ("slack", 90.0)] {
-        builder.force(ForceSpec::new(
-            name,
-            ForceRule::Spring {
-                parent: "world".into(),
-                child: last.clone(),
-                parent_point: Vec3::new(2.0, 3.0, -1.0),
-                child_point: Vec3::new(0.1, 0.0, 0.2),
-                stiffness: 4.0,
-                damping: 0.3,
-                rest_length,
-                tension_only: true,
-            },
-        ));
-    }
-    builder.build().expect("sound")
-}
-
 /// Two links in a plane with a damped spring, a rope, torsion about the joints' axes, drag and a thrust: every effort is short enough to read.
 fn simply_loaded() -> Model {
     let mut builder = embedded::builder("planar3").expect("embedded");
@@ -868,13 +846,13 @@ fn simply_loaded() -> Model {
 /// dynamics at further states.
 #[test]
 fn force_elements_have_formulas() {
-    let planar = loaded_arm("planar3");
+    let planar = loaded("planar3", 3);
     for (model, closed) in [
         (embedded::model("squeezer").expect("embedded"), true),
         (embedded::model("governor").expect("embedded"), true),
         (simply_loaded(), true),
         (planar, false),
-        (loaded_arm("stanford"), false),
+        (loaded("stanford", 3), false),
     ] {
         let name = model.name().to_string();
         for style in [

@@ -1,13 +1,13 @@
 //! Generated code is compiled and run: its own test compares it with the library to 1e-12 of the largest number.
 
 use catena::model::{
-    ConstraintSpec, ForceRule, ForceSpec, Inertial, JointKind, JointSpec, Law, RuleSpec, dh,
-    embedded, modified_dh,
+    ConstraintSpec, Inertial, JointKind, JointSpec, Law, RuleSpec, dh, embedded, modified_dh,
 };
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder};
 use catena_symbolic::derive::Keep;
 use catena_symbolic::generate::{CodeOptions, Function, Language, Module, Question};
+use catena_testing::elements::loaded;
 use catena_testing::entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -725,29 +725,6 @@ fn large_robots_stay_small() {
             assert!(size < 1_000_000, "{name}: {size} bytes");
         }
     }
-}
-
-/// An arm with a rope, a damped spring, a torsion, a thruster and a brake of air: every law with a branch is in it.
-fn loaded(name: &str, seed: u64) -> Model {
-    let mut builder = embedded::builder(name).expect("embedded");
-    catena_testing::elements::load(&mut builder, seed, true);
-    let last = builder.links.last().expect("a link").name.clone();
-    for (name, rest_length) in [("rope", 0.3), ("slack", 90.0)] {
-        builder.force(ForceSpec::new(
-            name,
-            ForceRule::Spring {
-                parent: "world".into(),
-                child: last.clone(),
-                parent_point: Vec3::new(2.0, 3.0, -1.0),
-                child_point: Vec3::new(0.1, 0.0, 0.2),
-                stiffness: 4.0,
-                damping: 0.3,
-                rest_length,
-                tension_only: true,
-            },
-        ));
-    }
-    builder.build().expect("sound")
 }
 
 /// Models with force elements: arms, every joint, numbers passed in, the benchmark problems with loops. Derivatives are those of the two

@@ -1,10 +1,11 @@
 //! Force elements on models.
 
 use crate::draw::vector;
-use catena::ModelBuilder;
+use catena::model::embedded;
 use catena::model::{ForceAxes, ForceRule, ForceSpec, GravityGradient};
 use catena::random::Random;
 use catena::spatial::Vec3;
+use catena::{Model, ModelBuilder};
 
 /// A spring between points of two links: stiffness, damping, rest length.
 pub fn spring(parent: &str, child: &str, at: [Vec3<f64>; 2], numbers: [f64; 3]) -> ForceRule {
@@ -103,4 +104,27 @@ pub fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
             },
         ));
     }
+}
+
+/// An embedded model with the elements of [`load`] and two ropes, one taut and one slack: every law with a root or a branch is in it.
+pub fn loaded(name: &str, seed: u64) -> Model {
+    let mut builder = embedded::builder(name).expect("embedded");
+    load(&mut builder, seed, true);
+    let last = builder.links.last().expect("a link").name.clone();
+    for (name, rest_length) in [("rope", 0.3), ("slack", 90.0)] {
+        builder.force(ForceSpec::new(
+            name,
+            ForceRule::Spring {
+                parent: "world".into(),
+                child: last.clone(),
+                parent_point: Vec3::new(2.0, 3.0, -1.0),
+                child_point: Vec3::new(0.1, 0.0, 0.2),
+                stiffness: 4.0,
+                damping: 0.3,
+                rest_length,
+                tension_only: true,
+            },
+        ));
+    }
+    builder.build().expect("sound")
 }
