@@ -28,12 +28,14 @@ export function run(...words) {
   return execFileSync(catena, words, { cwd: folder, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Serves a page; `kill` stops it, `complaints` are what the program said beside its address. */
+/** Serves a page; `kill` stops it, `complaints` are what the program said beside its address. A server that a failed test leaves behind ends with
+ * the process of the tests, which does not wait for it. */
 export function serve(...words) {
   const child = spawn(catena, ["view", "--no-open", ...words], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
   let complaints = "";
   child.stderr.on("data", (text) => (complaints += text));
   process.on("exit", () => child.kill());
+  for (const handle of [child, child.stdout, child.stderr]) handle.unref();
   return new Promise((resolve, reject) => {
     child.stdout.once("data", (text) => resolve({ url: String(text).split(/\s/)[0], kill: () => child.kill(), complaints: () => complaints }));
     child.once("exit", (code) => reject(new Error(`catena view ended with ${code}: ${complaints}`)));

@@ -34,7 +34,10 @@ test("sliders move the model, and the efforts are the engine's gravity torques",
   assert.notEqual(await page.evaluate(() => catena.poses().join()), before);
   await page.waitForSelector(".findings .good");
   await page.evaluate(() => catena.tab("Matrices"));
-  await page.getByRole("button", { name: "Compute at this instant" }).click();
+  // the matrices of the start stay on the page until the answer is there
+  const compute = page.getByRole("button", { name: "Compute at this instant" });
+  await compute.click();
+  await page.waitForFunction((button) => !button.disabled, await compute.elementHandle());
   const matrix = page.locator("canvas.matrix").first();
   await matrix.focus();
   await page.keyboard.press("ArrowRight");
