@@ -1,4 +1,4 @@
-//! docs/dependencies.md names every direct dependency with its reason, and none that is gone; all come from the registry.
+//! docs/dependencies.md names every direct dependency with its reason and the version used, and none that is gone; all come from the registry.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -41,12 +41,36 @@ fn every_dependency_has_a_reason() {
         }
     }
     let page = include_str!("../../../docs/dependencies.md");
-    let cells = page
+    let (reasons, upkeep) = page.split_once("## Upkeep").expect("the part on upkeep");
+    let cells = reasons
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
-    let told: BTreeSet<String> = cells
+    let explained: BTreeSet<String> = cells
         .flat_map(|cell| cell.split(", "))
         .map(|name| name.trim_matches('`').to_string())
         .collect();
-    assert_eq!(used, told);
+    assert_eq!(used, explained);
+
+    let (_, table) = upkeep.split_once("| crate |").expect("a table of crates");
+    let (table, _) = table.split_once("\n\n").expect("the end of the table");
+    let rows: BTreeSet<(String, String)> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once(" | "))
+        .map(|(name, rest)| {
+            (
+                name.trim_matches('`').into(),
+                rest.split(" |").next().unwrap_or_default().into(),
+            )
+        })
+        .collect();
+    let listed: BTreeSet<String> = rows.iter().map(|(name, _)| name.clone()).collect();
+    assert_eq!(used, listed, "`.ci/upkeep --write` renews the table");
+    let lock = include_str!("../../../Cargo.lock");
+    for (name, version) in rows {
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(
+            lock.contains(&entry),
+            "Cargo.lock has no {name} {version}; `.ci/upkeep --write` renews the table"
+        );
+    }
 }
