@@ -58,6 +58,62 @@ fn files_below(path: &str) -> usize {
     count
 }
 
+/// The value of a constant in a source file.
+fn constant(path: &str, name: &str) -> usize {
+    let source = text(path);
+    let line = source
+        .lines()
+        .find(|line| line.starts_with(&format!("const {name}: ")))
+        .unwrap_or_else(|| panic!("{path} has no constant {name}"));
+    let value = line.split(['=', ';']).nth(1).expect("a value");
+    value.trim().parse().expect("a number")
+}
+
+/// The fewest and the most damaged files that a reader is tried with.
+fn damaged_files() -> [u64; 2] {
+    let source = text("crates/catena-fuzz/tests/inputs.rs");
+    let counts: Vec<u64> = source
+        .lines()
+        .filter_map(|line| {
+            let call = line.trim().strip_prefix("damage(\"")?;
+            let count = call.split(", ").nth(1)?.strip_suffix(");")?;
+            Some(count.parse().expect("a number"))
+        })
+        .collect();
+    let least = counts.iter().min().expect("readers");
+    [*least, *counts.iter().max().expect("readers")]
+}
+
+/// The largest number in the first column of the tables of a page whose head begins with a word.
+fn largest(page: &str, head: &str) -> f64 {
+    let page = text(page);
+    let mut is_inside = false;
+    let mut largest = f64::NEG_INFINITY;
+    for line in page.lines() {
+        let cell = line.split('|').nth(1).map(str::trim);
+        match cell {
+            None => is_inside = false,
+            Some(cell) if cell == head => is_inside = true,
+            Some(cell) if is_inside => {
+                // the number, or the one at the end of a name
+                let number = cell
+                    .rsplit_once("chain-")
+                    .map_or(cell, |(_, number)| number);
+                largest = largest.max(number.parse().unwrap_or(f64::NEG_INFINITY));
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(largest.is_finite(), "no table of {head}");
+    largest
+}
+
+/// Headings of the second level.
+fn sections(page: &str) -> usize {
+    let page = text(page);
+    page.lines().filter(|line| line.starts_with("## ")).count()
+}
+
 /// Lines of the tables of a page, without their heads.
 fn table_lines(page: &str) -> usize {
     let page = text(page);
@@ -102,11 +158,17 @@ fn fences(kind: &str) -> usize {
 type Line<'a> = (&'a str, &'a str, String, &'a [&'a str], &'a str);
 
 fn evidence() -> String {
+    let [fewest, most] = damaged_files();
     let lines: Vec<Line<'_>> = vec![
         (
             "all algorithms of trees",
             "laws of mechanics and pairs of independent methods",
-            format!("{} laws, thousands of random trees", laws("chain-7")),
+            format!(
+                "{} laws, {} random trees",
+                laws("chain-7"),
+                constant("crates/catena/tests/laws.rs", "SMALL_TREES")
+                    + constant("crates/catena/tests/laws.rs", "LARGE_TREES")
+            ),
             &[
                 "crates/catena/tests/laws.rs",
                 "crates/catena/tests/scalars.rs",
@@ -118,9 +180,10 @@ fn evidence() -> String {
             "closed chains",
             "every formulation, by itself and to 1e-9",
             format!(
-                "{} formulations, {} laws, 500 random mechanisms, with dependent rows",
+                "{} formulations, {} laws, {} random mechanisms, with dependent rows",
                 Formulation::ALL.len(),
-                laws("four-bar-1")
+                laws("four-bar-1"),
+                constant("crates/catena-mechanism/tests/agreement.rs", "MECHANISMS")
             ),
             &[
                 "crates/catena-mechanism/tests",
@@ -190,7 +253,8 @@ fn evidence() -> String {
             "long chains of spherical joints",
             "50 digits",
             format!(
-                "to 300 bodies, {} lines of tables",
+                "up to {} bodies, {} lines of tables",
+                largest("docs/peers/spherical-chains.md", "joints"),
                 table_lines("docs/peers/spherical-chains.md")
             ),
             &["crates/catena/tests/long_chains.rs"],
@@ -200,8 +264,10 @@ fn evidence() -> String {
             "ill-conditioned systems",
             "double-double arithmetic; for loops the exact motion of four-bars, too",
             format!(
-                "{} systems: mass ratios to 1e12, needles, loops near singular positions, chains of 10,000 bodies",
-                table_lines("docs/accuracy.md")
+                "{} systems: mass ratios up to {:e}, needles, loops near singular positions, chains of {} bodies",
+                table_lines("docs/accuracy.md"),
+                largest("docs/accuracy.md", "ratio"),
+                largest("docs/accuracy.md", "chain")
             ),
             &[
                 "crates/catena/tests/ill_conditioned.rs",
@@ -226,8 +292,9 @@ fn evidence() -> String {
             "the papers",
             "every numbered equation, table and figure",
             format!(
-                "{} entries of five papers",
-                table_lines("docs/papers/equations.md")
+                "{} entries of {} papers",
+                table_lines("docs/papers/equations.md"),
+                sections("docs/papers/equations.md")
             ),
             &[
                 "crates/catena-cli/tests/papers.rs",
@@ -249,7 +316,7 @@ fn evidence() -> String {
             "readers of files",
             "damaged files: no panic, no hang, no memory beyond a multiple of the file",
             format!(
-                "{} kept inputs and 250 to 750 damaged files for each reader, the same ones in every run; others for hours by `fuzz/run`",
+                "{} kept inputs and {fewest} to {most} damaged files for each reader, equal in every run; others for hours by `fuzz/run`",
                 files_below("fuzz/corpus")
             ),
             &[
@@ -281,8 +348,8 @@ fn evidence() -> String {
         ),
         (
             "signals and full disks",
-            "what was computed is kept, and said",
-            String::new(),
+            "what was computed is on disk, and the message says how much",
+            "SIGINT, SIGTERM, SIGHUP, a full disk, a removed file".into(),
             &[
                 "crates/catena-cli/tests/signals.rs",
                 "crates/catena-io/tests/run_disk_full.rs",

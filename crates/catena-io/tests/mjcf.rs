@@ -462,6 +462,10 @@ fn copies_are_made() {
             "count=\"1.5\"",
             "`count` of <replicate> must be a whole number",
         ),
+        (
+            "count=\"-1\"",
+            "`count` of <replicate> must be a whole number",
+        ),
         ("count=\"1000000000\"", "makes more than 100000 copies"),
         ("count=\"2\" pos=\"0 0 0\"", "unknown attribute `pos`"),
     ] {
@@ -469,6 +473,10 @@ fn copies_are_made() {
         let found = refusal(&world(&format!("<replicate {wrong}>{body}</replicate>")));
         assert!(found.contains(told), "{wrong}: {found}");
     }
+    // the bound is one for the whole file
+    let many = "<replicate count=\"60000\"/>";
+    let found = refusal(&world(&format!("{many}{many}")));
+    assert!(found.contains("makes more than 100000 copies"), "{found}");
 }
 
 /// Dampers and cylinders are driven by something else than efforts; a cylinder with a force of its own acts without being driven.
@@ -489,6 +497,8 @@ fn dampers_and_cylinders_are_no_inputs() {
             "actuator `c` is left out: the input of a cylinder is a pressure, here it would be an effort",
         ]
     );
+    let idle = read(&of("<cylinder name=\"c\" joint=\"ja\" bias=\"0 0 0\"/>"));
+    assert!(idle.actuators.is_empty() && idle.warnings.len() == 1);
     let pushes = of("<cylinder name=\"c\" joint=\"ja\" bias=\"1 0 0\"/>");
     let refused = refusal(&pushes);
     assert!(

@@ -105,6 +105,17 @@ fn the_stanford_arm_holds_its_weight() {
     assert!((holding[1].abs() - 13.3416).abs() < 1e-12, "{holding:?}");
 }
 
+/// A base is fixed unless the file says otherwise, and it may say so.
+#[test]
+fn a_fixed_base_can_be_named() {
+    let text = "[[link]]\nname = \"arm\"\nmass = 1\n[[joint]]\nname = \"hinge\"\nchild = \"arm\"\ntype = \"revolute\"\naxis = [0, 0, 1]";
+    let joints = |builder: ModelBuilder| builder.joints.len();
+    assert_eq!(
+        joints(toml(&format!("base = \"fixed\"\n{text}"))),
+        joints(toml(text))
+    );
+}
+
 #[test]
 fn a_free_base_is_the_first_joint() {
     let model = read_example("space_robot.toml");
