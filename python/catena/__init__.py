@@ -50,6 +50,7 @@ from ._model import (
 from ._reach import Followed, Reached
 from ._run import Audit, Finding, Run
 from ._study import Optimum, Results, Sample, Study, optimize, sweep
+from ._trace import Traced, traced
 from ._view import Viewer
 from .errors import (
     Error,

@@ -18,6 +18,7 @@ from ._convert import numbers
 from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
 from ._run import Run, html_table
+from ._trace import Traced
 from ._view import Viewer
 from .errors import InputError, ShapeError
 
@@ -551,7 +552,7 @@ class Model(_catena.Model):
         joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
         constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
-        smooth and remember nothing. With a rate, `catena.with_sensors` makes a function (t, q, v, sensors) a control.
+        smooth and remember nothing. `catena.traced` makes machine code of one. With a rate, `catena.with_sensors` makes a function (t, q, v, sensors) a control.
         rate: how often the control is asked, in Hz; its efforts are held in between, as by a digital controller, and a function may
         remember what it likes. The method is "rk4" then, with one step in each interval, unless told otherwise; a sample at an instant
         of control has its new efforts.
@@ -600,7 +601,7 @@ class Model(_catena.Model):
         if verify is not None:
             if not (np.isfinite(verify) and verify > 0):
                 raise InputError(f"verify must be a positive error, not {verify}")
-            if rate is not None and callable(control):
+            if rate is not None and callable(control) and not isinstance(control, Traced):
                 raise InputError(
                     "verify: a function that is asked at a rate may remember the first run",
                     hint="compare two runs with other steps, or use a control without Python",
@@ -736,7 +737,7 @@ class Model(_catena.Model):
         iterations: int = 200,
         time: float = 0.0,
     ) -> Reached:
-        """Positions that put frames where they are wanted (inverse kinematics), near `start` (default: `neutral()`).
+        """Inverse kinematics: joint positions that bring frames to target poses, near `start` (default: `neutral()`).
 
         `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
         Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
@@ -1322,6 +1323,8 @@ def _limits(limits: Union[bool, str]) -> str:
 
 def _described(control: Any) -> Any:
     """A control as the library takes it: a function or a description."""
+    if isinstance(control, Traced):
+        return control.code
     if isinstance(control, Control):
         return control.description
     if control is None or callable(control):

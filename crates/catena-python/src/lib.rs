@@ -17,6 +17,7 @@ mod reach;
 mod simulate;
 mod study;
 mod symbols;
+mod trace;
 mod value;
 
 use pyo3::prelude::*;
@@ -85,6 +86,9 @@ fn _catena(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulate::RunData>()?;
     module.add_class::<study::StudyData>()?;
     module.add_class::<study::LedgerData>()?;
+    module.add_class::<trace::Term>()?;
+    module.add_class::<trace::TracedCode>()?;
+    module.add_function(wrap_pyfunction!(trace::trace, module)?)?;
     module.add_function(wrap_pyfunction!(mechanism::verify, module)?)?;
     module.add_function(wrap_pyfunction!(study::optimize, module)?)?;
     module.add_function(wrap_pyfunction!(set_threads, module)?)?;

@@ -5,6 +5,7 @@ use crate::call::{Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
+use crate::trace::TracedCode;
 use crate::value::{from_python, to_python};
 use catena::algorithm::body_coordinates::Formulation as InBodies;
 use catena::algorithm::constrained::Stabilisation;
@@ -472,6 +473,11 @@ pub fn asked_controller(
 ) -> PyResult<(Controller, Value)> {
     match control.filter(|control| !control.is_none()) {
         None => Ok((Controller::None, Value::Null)),
+        Some(control) if control.is_instance_of::<TracedCode>() => {
+            let traced: PyRef<'_, TracedCode> = control.extract()?;
+            let law = Law::new(traced.function.clone());
+            Ok((Controller::Own(law), json!({"kind": "traced"})))
+        }
         Some(control) if control.is_callable() => {
             let looks = control.getattr_opt("takes_sensors")?.is_some();
             let sensors = looks.then(|| built.model.sensors().to_vec());

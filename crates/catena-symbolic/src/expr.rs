@@ -142,6 +142,11 @@ impl Expr {
         Some(Self::make(|graph| graph.number(negative, number)))
     }
 
+    /// Was it made in the innermost scope of this thread? Elsewhere it cannot be used.
+    pub fn is_usable(self) -> bool {
+        SCOPES.with_borrow(|scopes| scopes.last().is_some_and(|scope| scope.id == self.graph))
+    }
+
     /// The number this is, if it is a constant.
     pub fn value(self) -> Option<f64> {
         with_scope(|graph, id| graph.value(self.handle_in(id)))

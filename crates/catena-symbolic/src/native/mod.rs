@@ -27,7 +27,7 @@ use crate::generate;
 use catena::ClosedChain;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Family;
-use catena::native::{Code, Compiled, FamilyCode, Kernel, MadeFor, Width};
+use catena::native::{Code, Compiled, FamilyCode, Kernel, MadeFor, Routine, Width};
 use catena::residual::{self, difference, ratio, within};
 use catena::{Base, Cpu, Dynamics, Model, State};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
                 kernel,
                 model: made_for,
             };
-            let code = assemble(&program, width, 0, made_for)?;
+            let code = assemble(&program, width, 0, Some(made_for))?;
             if code.bytes() <= largest(kernel, width.lanes() > 1) {
                 codes.push((kernel, code));
             }
@@ -167,10 +167,10 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
                 &program,
                 width,
                 shared,
-                MadeFor {
+                Some(MadeFor {
                     kernel,
                     model: made_for,
-                },
+                }),
             )?;
             if code.bytes() <= largest(kernel, lanes) {
                 codes.push((kernel, code));
@@ -196,7 +196,7 @@ pub fn compile_family(family: Family, members: &[Model], cpu: Cpu) -> Result<Fam
         model: family.fingerprint(),
     };
     let program = generate::family_kernel(&family);
-    let code = assemble(&program, width, 0, made_for)?;
+    let code = assemble(&program, width, 0, Some(made_for))?;
     if code.bytes() > largest(Kernel::Forward, true) {
         let name = family.nominal().name();
         return Err(Error::new(
@@ -224,6 +224,15 @@ pub fn compile_family(family: Family, members: &[Model], cpu: Cpu) -> Result<Fam
     Ok(compiled)
 }
 
+/// Code of a program of q, v and further numbers (`tau[…]`), for one state at a time. It belongs to no model.
+pub(crate) fn routine(program: &Program) -> Result<Routine> {
+    let cpu = Cpu::detect();
+    if cpu == Cpu::Baseline {
+        return Err(no_processor());
+    }
+    Routine::new(&assemble(program, Width::single(cpu), 0, None)?)
+}
+
 fn no_processor() -> Error {
     Error::new(
         ErrorKind::Unsupported,
@@ -234,7 +243,12 @@ fn no_processor() -> Error {
 
 /// The code of a program. Among the first few results equal ones share a register.
 #[allow(unsafe_code)]
-fn assemble(program: &Program, width: Width, shared: usize, made_for: MadeFor) -> Result<Code> {
+fn assemble(
+    program: &Program,
+    width: Width,
+    shared: usize,
+    made_for: Option<MadeFor>,
+) -> Result<Code> {
     let (places, outputs) = lower::places(program, shared);
     let steps = lower::lowered(program, &places)?;
     let (bytes, frame) = allocate::assembled(&steps, width);
@@ -381,12 +395,6 @@ mod tests {
     use catena::Scalar;
     use catena::random::Random;
 
-    /// The fingerprint of these programs, which belong to no model.
-    const NOTHING: MadeFor = MadeFor {
-        kernel: Kernel::Inverse,
-        model: 0,
-    };
-
     fn widths() -> Vec<Width> {
         let all = [Cpu::Avx2, Cpu::Avx512].into_iter();
         all.filter(|&cpu| cpu <= Cpu::best())
@@ -461,7 +469,7 @@ mod tests {
             });
             for width in widths() {
                 let shared = if width.lanes() > 1 { outputs / 2 } else { 0 };
-                let code = assemble(&program, width, shared, NOTHING).expect("it can be assembled");
+                let code = assemble(&program, width, shared, None).expect("it can be assembled");
                 let found = code.try_out(&inputs[0], &inputs[1], &inputs[2]);
                 for (k, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
                     assert!(
@@ -479,7 +487,7 @@ mod tests {
             let q = Expr::symbols("q", 2);
             Program::unoptimized(&[(q[0] * q[1]).sin_cos().0])
         });
-        let error = assemble(&program, widths()[0], 0, NOTHING).expect_err("no such angle");
+        let error = assemble(&program, widths()[0], 0, None).expect_err("no such angle");
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     }
 }

@@ -172,7 +172,7 @@ pub struct Code {
     outputs: usize,
     /// Where the results are among the outputs; nowhere if they are always zero.
     places: Arc<[Option<u32>]>,
-    made_for: MadeFor,
+    made_for: Option<MadeFor>,
 }
 
 /// What code was made for.
@@ -206,7 +206,7 @@ impl Code {
     /// the output. It must not write anything else, nor call or keep anything.
     ///
     /// `places` gives for every result its register of the output; none if it is always zero. `made_for` binds the code to
-    /// a model and a question: [`Compiled::new`] refuses it for any other.
+    /// a model and a question: [`Compiled::new`] refuses it for any other. Formulas that belong to no model have none.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         entry: *const u8,
@@ -219,7 +219,7 @@ impl Code {
         frame: usize,
         outputs: usize,
         places: Vec<Option<u32>>,
-        made_for: MadeFor,
+        made_for: Option<MadeFor>,
     ) -> Self {
         let known = places.iter().flatten().all(|&k| (k as usize) < outputs);
         assert!(known, "results are among the outputs");
@@ -335,7 +335,7 @@ impl Compiled {
                 Kernel::Closed => count >= results + pivots,
                 _ => count == results + pivots,
             } && code.angles.iter().all(|a| a.position < model.nq());
-            if code.made_for != wanted || !fits {
+            if code.made_for != Some(wanted) || !fits {
                 return Err(foreign(model, kernel.name()));
             }
         }
@@ -434,7 +434,7 @@ impl FamilyCode {
         let fits = code.places.len() == results + pivots
             && code.inputs[2] <= model.nv() + family.parameter_count()
             && code.angles.iter().all(|a| a.position < model.nq());
-        match code.made_for == wanted && fits {
+        match code.made_for == Some(wanted) && fits {
             true => Ok(FamilyCode {
                 family: Arc::new(family),
                 code,
@@ -545,6 +545,28 @@ impl Single {
         }
         #[cfg(not(target_arch = "x86_64"))]
         Fused::sin_cos_all(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
+    }
+}
+
+/// Code of formulas that belong to no model, with its memory.
+#[derive(Clone, Debug)]
+pub struct Routine(Box<Single>);
+
+impl Routine {
+    /// This code, for one state at a time.
+    pub fn new(code: &Code) -> Result<Self> {
+        match code.width.lanes {
+            1 => Ok(Routine(Box::new(Single::new(code, 0)))),
+            lanes => Err(Error::new(
+                ErrorKind::Input,
+                format!("code for {lanes} states at a time is no routine for one"),
+            )),
+        }
+    }
+
+    /// From q, v and further numbers to the results. Panics where one of the slices is shorter than what the code reads or writes.
+    pub fn run(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
+        self.0.run_into(q, v, input, output);
     }
 }
 
