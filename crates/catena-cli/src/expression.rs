@@ -462,7 +462,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// A name that continues with `.NAME` or `[NAME]`; the latter may hold any sign. Both are told to the vocabulary with a dot.
+    /// A name that continues with `.NAME` or `[NAME]`; the latter may hold any sign. Both reach the vocabulary with a dot.
     fn dotted(&mut self, word: &str) -> Result<String> {
         let mut name = word.to_string();
         loop {

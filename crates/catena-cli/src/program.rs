@@ -50,23 +50,23 @@ enum Command {
     Forward(forward::Arguments),
     /// The factorization I = U D Uᵀ of the inertia matrix
     Factor(factor::Arguments),
-    /// The natural orthogonal complement N = N_l N_d (DeNOC), and what is made from it
+    /// The natural orthogonal complement N = N_l N_d (DeNOC), and the matrices built from it
     Denoc(denoc::Arguments),
     /// A floating robot in the papers' variables: I_e, I_em, I_m, Î_e, α_e, L; generalized Jacobian, Λ, A_G
     Space(space::Arguments),
     /// Augmented bodies of a floating tree: barycentres, D and K
     Barycentres(barycentres::Arguments),
-    /// Positions that put frames where they are wanted (inverse kinematics)
+    /// Inverse kinematics: joint positions that bring frames to target poses
     Ik(ik::Arguments),
     /// A closed state near a guess, for models with loops, couplings or drivers
     Assemble(assemble::Arguments),
     /// Derivatives of efforts or accelerations with respect to positions, velocities, efforts
     Derivatives(derivatives::Arguments),
-    /// An equilibrium, the linear equations about it, and its modes
+    /// Find an equilibrium, the linear equations about it, and its modes
     Linearize(linearize::Arguments),
     /// The regressor Y with τ = Y π, linear in the bodies' inertias
     Regressor(regressor::Arguments),
-    /// What is wrong with a mechanism: freedoms, dependent rows, indeterminate loads, what to change
+    /// Diagnose a mechanism: freedoms, dependent rows, indeterminate loads, what to change
     Doctor(doctor::Arguments),
     /// Accelerations and loads by every formulation of the equations of motion, compared
     Compare(compare::Arguments),
@@ -74,9 +74,9 @@ enum Command {
     Evaluate(evaluate::Arguments),
     /// Simulate a model, write the run, and audit it
     Simulate(Box<simulate::Arguments>),
-    /// Many runs of a model with other values each: results in one file, statistics, what matters
+    /// Run a model many times with varied parameters: results in one file, statistics, sensitivities
     Sweep(sweep::Arguments),
-    /// Parameters for which a measure of a run is least, within bounds and under constraints
+    /// Find the parameters that minimise a measure of a run, within bounds and under constraints
     Optimize(optimize::Arguments),
     /// Draw a run: coordinates, efforts, energies, the mechanism in motion
     Plot(plot::Arguments),
@@ -102,7 +102,7 @@ enum Command {
     Derive(derive::Arguments),
     /// Operations of the algorithms, compared with Saha's Tables 1 and 2
     Count(count::Arguments),
-    /// Run simulations and commands for long, and watch memory, handles and drift
+    /// Run simulations and commands for a long time, and watch memory, open files and drift
     Soak(soak::Arguments),
     /// Write a model in another format: TOML, JSON, URDF, SDF, MJCF
     Convert(convert::Arguments),

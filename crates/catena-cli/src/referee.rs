@@ -11,7 +11,7 @@ use catena::scalar::DoubleDouble;
 use catena::spatial::Force;
 use catena::{Dynamics, Model, State};
 
-/// The same numbers with more digits to come.
+/// Doubles as double-doubles, exactly.
 pub fn lifted(numbers: &[f64]) -> Vec<DoubleDouble> {
     numbers.iter().map(|&x| x.into()).collect()
 }

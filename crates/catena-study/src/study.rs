@@ -1,16 +1,20 @@
 //! The study file: what varies, what runs, what is measured. The format is described in docs/studies.md.
 
+mod goal;
+mod parameters;
+
 use crate::csv_list;
-use crate::design::{Design, LEAST_SHARE, MOST_DIMENSIONS, Points};
+use crate::design::{Design, MOST_DIMENSIONS, Points};
 use crate::distribution::Spread;
 use catena::error::{Error, ErrorKind, Place, Result};
-use catena_io::document::{
-    Item, Lines, Source, Table, Value, advice, file_error, parse_toml, read_text,
-};
+use catena_io::document::{Item, Lines, Source, Table, advice, file_error, parse_toml, read_text};
+pub use goal::{Goal, Limit, Search};
+use parameters::{SPREADS, measure, parameter, placeholders, settings};
 use std::path::{Path, PathBuf};
 
 /// The value that `format` must have.
 const FORMAT: &str = "catena-study/1";
+
 const FILE_KEYS: &[&str] = &[
     "format",
     "name",
@@ -22,17 +26,9 @@ const FILE_KEYS: &[&str] = &[
     "optimize",
     "constraint",
 ];
-const OPTIMIZE_KEYS: &[&str] = &[
-    "minimise",
-    "maximise",
-    "method",
-    "start",
-    "evaluations",
-    "tolerance",
-];
-const SEARCHES: &[&str] = &["cobyla", "slsqp"];
-const CONSTRAINT_KEYS: &[&str] = &["measure", "low", "high"];
+
 const DESIGN_KEYS: &[&str] = &["kind", "samples", "seed", "file"];
+
 const DESIGNS: &[&str] = &[
     "grid",
     "list",
@@ -41,33 +37,10 @@ const DESIGNS: &[&str] = &[
     "sobol",
     "saltelli",
 ];
-const SPREADS: &[&str] = &[
-    "uniform",
-    "loguniform",
-    "normal",
-    "lognormal",
-    "triangular",
-    "values",
-    "range",
-];
-const PARAMETER_KEYS: &[&str] = &[
-    "name",
-    "unit",
-    "path",
-    "relative",
-    "uniform",
-    "loguniform",
-    "normal",
-    "lognormal",
-    "triangular",
-    "values",
-    "range",
-    "low",
-    "high",
-];
-const MEASURE_KEYS: &[&str] = &["name", "unit", "value"];
+
 /// Columns of the results that are no parameter and no measure.
 const OWN_COLUMNS: &[&str] = &["sample", "failure"];
+
 /// Most samples of a study.
 const MOST_SAMPLES: f64 = 1e8;
 
@@ -129,47 +102,6 @@ pub struct Measure {
     pub unit: String,
     /// Its formula.
     pub formula: String,
-    /// Where it stands.
-    pub place: Place,
-}
-
-/// A bound on a measure at the optimum: sign (bound − measure) ≥ 0.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limit {
-    /// Index of the measure.
-    pub measure: usize,
-    /// The bound.
-    pub bound: f64,
-    /// 1 for an upper bound, −1 for a lower one.
-    pub sign: f64,
-}
-
-/// How an optimum is searched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Search {
-    /// Powell's COBYLA: linear models, no derivatives.
-    Cobyla,
-    /// Kraft's SLSQP: quadratic models from gradients.
-    Slsqp,
-}
-
-/// What is optimized.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Goal {
-    /// Index of the measure.
-    pub measure: usize,
-    /// 1 if it is minimised, −1 if it is maximised.
-    pub sign: f64,
-    /// How it is searched.
-    pub search: Search,
-    /// Where the search begins: for each parameter the part of its range.
-    pub start: Vec<f64>,
-    /// Most runs.
-    pub evaluations: usize,
-    /// How exactly parameters are found, as a part of their ranges.
-    pub tolerance: f64,
-    /// Constraints.
-    pub limits: Vec<Limit>,
     /// Where it stands.
     pub place: Place,
 }
@@ -299,13 +231,6 @@ impl Study {
         self.command = name;
         self.command_place = Some(setting.place);
         Ok(())
-    }
-
-    /// What is optimized; an error for a study that does not say.
-    pub fn expect_goal(&self) -> Result<&Goal> {
-        let hint = "say what is wanted: [optimize] with minimise = \"MEASURE\"";
-        let missing = || self.missing("optimize", hint);
-        self.goal.as_ref().ok_or_else(missing)
     }
 
     /// An error for a study that does not say how samples are chosen.
@@ -467,133 +392,6 @@ impl Study {
         }
     }
 
-    fn take_goal(&mut self, file: &Table<'_>) -> Result<()> {
-        let constraints = tables(file, "constraint")?;
-        let Some(item) = file.get("optimize") else {
-            return match constraints.first() {
-                None => Ok(()),
-                Some(first) => {
-                    let message = "a [[constraint]] needs an [optimize]";
-                    let error = file.source.error(first.line, message);
-                    Err(error.hint("say what is wanted: minimise = \"MEASURE\""))
-                }
-            };
-        };
-        let table = item.table("a table")?;
-        table.expect_keys(OPTIMIZE_KEYS)?;
-        let (wanted, sign) = match (table.get("minimise"), table.get("maximise")) {
-            (Some(wanted), None) => (wanted, 1.0),
-            (None, Some(wanted)) => (wanted, -1.0),
-            _ => {
-                let message = "[optimize] has one of `minimise` and `maximise`";
-                let error = file.source.error(table.line, message);
-                return Err(error.hint("name a measure"));
-            }
-        };
-        let names: Vec<&str> = self.measures.iter().map(|m| m.name.as_str()).collect();
-        let find = |item: &Item<'_>| {
-            let name = item.text()?;
-            let known = names.iter().position(|known| *known == name);
-            known.ok_or_else(|| item.error("is no measure").hint(advice(name, &names)))
-        };
-        let mut limits = Vec::new();
-        for constraint in &constraints {
-            constraint.expect_keys(CONSTRAINT_KEYS)?;
-            let measure = find(&constraint.require("measure")?)?;
-            let before = limits.len();
-            for (key, sign) in [("low", -1.0), ("high", 1.0)] {
-                if let Some(bound) = constraint.get(key) {
-                    let bound = bound.angle()?;
-                    limits.push(Limit {
-                        measure,
-                        bound,
-                        sign,
-                    });
-                }
-            }
-            if limits.len() == before {
-                let error = file
-                    .source
-                    .error(constraint.line, "a constraint has no bound");
-                return Err(error.hint("give `low`, `high` or both"));
-            }
-            if let [low, high] = &limits[before..]
-                && low.bound > high.bound
-            {
-                let message = "no number satisfies a constraint whose `low` is above `high`";
-                return Err(file.source.error(constraint.line, message));
-            }
-        }
-        if self.parameters.is_empty() {
-            let error = file
-                .source
-                .error(table.line, "nothing varies: there is no [[parameter]]");
-            return Err(error.hint("name what varies, its path and its bounds"));
-        }
-        let starts = match table.get("start") {
-            None => None,
-            Some(item) => {
-                let starts = item.table("a table of parameters")?;
-                let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
-                starts.expect_keys(&known)?;
-                Some(starts)
-            }
-        };
-        let mut start = Vec::new();
-        for parameter in &self.parameters {
-            let given = starts.as_ref().and_then(|table| table.get(&parameter.name));
-            let number = given.as_ref().map(Item::angle).transpose()?;
-            let Some(part) = parameter.spread.part_of_range(number) else {
-                let message = match number {
-                    Some(number) => format!(
-                        "the start of parameter `{}` is {number}, outside of its bounds",
-                        parameter.name
-                    ),
-                    None => format!("parameter `{}` has no bounds", parameter.name),
-                };
-                let error = Error::new(ErrorKind::Syntax, message).at(parameter.place.clone());
-                return Err(error.hint(
-                    "an optimum is searched within uniform = [LOW, HIGH] or loguniform = [LOW, HIGH]",
-                ));
-            };
-            start.push(part);
-        }
-        let least = self.parameters.len() as f64 + 2.0;
-        self.goal = Some(Goal {
-            measure: find(&wanted)?,
-            sign,
-            search: match table.get("method") {
-                None => Search::Cobyla,
-                Some(item) => match item.text()? {
-                    "cobyla" => Search::Cobyla,
-                    "slsqp" => Search::Slsqp,
-                    other => {
-                        let error = item.must_be("a method of search");
-                        return Err(error.hint(advice(other, SEARCHES)));
-                    }
-                },
-            },
-            start,
-            evaluations: match table.get("evaluations") {
-                None => 1000,
-                Some(item) => whole(&item, least, 1e6)? as usize,
-            },
-            tolerance: match table.get("tolerance") {
-                None => 1e-4,
-                Some(item) => {
-                    let tolerance = item.number()?;
-                    if !(1e-12..=0.1).contains(&tolerance) {
-                        return Err(item.must_be("a part of the ranges from 1e-12 to 0.1"));
-                    }
-                    tolerance
-                }
-            },
-            limits,
-            place: file.source.place(table.line),
-        });
-        Ok(())
-    }
-
     fn take_design(&mut self, table: &Table<'_>) -> Result<()> {
         table.expect_keys(DESIGN_KEYS)?;
         let kind = table.require("kind")?;
@@ -747,276 +545,4 @@ fn text_or_empty(table: &Table<'_>, key: &str) -> Result<String> {
     table
         .get(key)
         .map_or(Ok(String::new()), |item| item.text().map(str::to_string))
-}
-
-fn parameter(table: &Table<'_>) -> Result<Parameter> {
-    table.expect_keys(PARAMETER_KEYS)?;
-    let paths = match table.get("path") {
-        None => Vec::new(),
-        Some(item) if item.is_list() => item.list()?,
-        Some(item) => vec![item],
-    };
-    let path = |item: &Item<'_>| {
-        Ok(PathText {
-            text: item.text()?.into(),
-            place: table.source.place(item.line()),
-        })
-    };
-    let spread = spread(table)?;
-    if let (Spread::Words(_), Some(path)) = (&spread, paths.first()) {
-        let error = path.error("takes numbers, and the values are texts");
-        return Err(error.hint("texts may stand in settings of the run, as {name}"));
-    }
-    Ok(Parameter {
-        name: table.require("name")?.text()?.into(),
-        unit: text_or_empty(table, "unit")?,
-        paths: paths.iter().map(path).collect::<Result<_>>()?,
-        relative: table
-            .get("relative")
-            .map_or(Ok(false), |item| item.truth())?,
-        spread,
-        place: table.source.place(table.line),
-    })
-}
-
-/// The values of a parameter: exactly one key says what they are.
-fn spread(table: &Table<'_>) -> Result<Spread> {
-    let given: Vec<&str> = SPREADS
-        .iter()
-        .copied()
-        .filter(|key| table.get(key).is_some())
-        .collect();
-    let bound =
-        |key: &str, otherwise: f64| table.get(key).map_or(Ok(otherwise), |item| item.angle());
-    let &[key] = given.as_slice() else {
-        if let Some((line, key)) = table
-            .first_of(&["low", "high"])
-            .filter(|_| given.is_empty())
-        {
-            let error = table
-                .source
-                .error(line, format!("`{key}` of {} bounds nothing", table.owner));
-            return Err(error.hint(
-                "bounds cut off `normal` and `lognormal`; else write uniform = [LOW, HIGH]",
-            ));
-        }
-        if given.is_empty() {
-            return Ok(Spread::Listed);
-        }
-        let message = format!(
-            "{} has two distributions: {}",
-            table.owner,
-            given.join(" and ")
-        );
-        return Err(table
-            .source
-            .error(table.line, message)
-            .hint("keep one of them"));
-    };
-    let item = table.require(key)?;
-    if !matches!(key, "normal" | "lognormal")
-        && let Some((line, bound)) = table.first_of(&["low", "high"])
-    {
-        let message = format!("`{bound}` of {} does not go with `{key}`", table.owner);
-        return Err(table
-            .source
-            .error(line, message)
-            .hint("bounds cut off `normal` and `lognormal`"));
-    }
-    let spread = match key {
-        "uniform" => {
-            let [low, high] = ordered(&item, "[LOW, HIGH]")?;
-            Spread::Uniform { low, high }
-        }
-        "loguniform" => {
-            let [low, high] = ordered(&item, "[LOW, HIGH]")?;
-            if low <= 0.0 {
-                return Err(item.error("must be positive"));
-            }
-            Spread::LogUniform { low, high }
-        }
-        "normal" => {
-            let [mean, deviation] = numbers(&item, "[MEAN, DEVIATION]")?;
-            let bounds = (
-                bound("low", f64::NEG_INFINITY)?,
-                bound("high", f64::INFINITY)?,
-            );
-            Spread::Normal {
-                mean,
-                deviation,
-                bounds,
-            }
-        }
-        "lognormal" => {
-            let [median, deviation] = numbers(&item, "[MEDIAN, DEVIATION]")?;
-            if median <= 0.0 {
-                return Err(item.error("must have a positive median"));
-            }
-            let bounds = (bound("low", 0.0)?.max(0.0), bound("high", f64::INFINITY)?);
-            Spread::LogNormal {
-                median,
-                deviation,
-                bounds,
-            }
-        }
-        "triangular" => {
-            let [low, mode, high] = ordered(&item, "[LOW, MODE, HIGH]")?;
-            Spread::Triangular { low, mode, high }
-        }
-        "values" => {
-            let items = item.list()?;
-            if items.is_empty() {
-                return Err(item.error("must have at least one number"));
-            }
-            let is_word = |item: &Item<'_>| item.text().is_ok() && item.angle().is_err();
-            match items.iter().any(is_word) {
-                true => Spread::Words(texts(&item, &items)?),
-                false => Spread::Values(items.iter().map(Item::angle).collect::<Result<_>>()?),
-            }
-        }
-        _ => {
-            let [low, high, count]: [Item<'_>; 3] = item.list_of("[LOW, HIGH, COUNT]")?;
-            let (low, high, count) = (
-                low.angle()?,
-                high.angle()?,
-                whole(&count, 2.0, MOST_VALUES)?,
-            );
-            let share = |k: f64| k / (count - 1.0);
-            let values = (0..count as usize).map(|k| k as f64);
-            Spread::Values(
-                values
-                    .map(|k| low * (1.0 - share(k)) + high * share(k))
-                    .collect(),
-            )
-        }
-    };
-    if let Spread::Normal {
-        deviation, bounds, ..
-    }
-    | Spread::LogNormal {
-        deviation, bounds, ..
-    } = spread
-    {
-        if deviation <= 0.0 {
-            return Err(item.error("must have a positive deviation"));
-        }
-        if bounds.0 >= bounds.1 {
-            return Err(table.source.error(
-                item.line(),
-                format!("{} has no room between `low` and `high`", table.owner),
-            ));
-        }
-    }
-    let ends = [LEAST_SHARE, 0.5, 1.0 - LEAST_SHARE];
-    let mut samples = ends.into_iter().filter_map(|share| spread.quantile(share));
-    if samples.any(|value| !value.is_finite()) {
-        let error = item.error("has samples that are not finite");
-        return Err(error.hint("choose numbers that are closer to zero and to each other"));
-    }
-    Ok(spread)
-}
-
-/// The texts of a list that has one at least, each of them once.
-fn texts(list: &Item<'_>, items: &[Item<'_>]) -> Result<Vec<String>> {
-    let mut texts: Vec<String> = Vec::new();
-    for item in items {
-        let text = item.text().map_err(|error| {
-            error.hint("values are numbers or texts, not both; a number may stand in quotes, too")
-        })?;
-        if texts.iter().any(|known| known == text) {
-            return Err(list.error(&format!("has `{text}` twice")));
-        }
-        texts.push(text.into());
-    }
-    Ok(texts)
-}
-
-/// A list of N finite numbers or angles.
-fn numbers<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
-    let items: [Item<'_>; N] = item.list_of(what)?;
-    let mut numbers = [0.0; N];
-    for (number, item) in numbers.iter_mut().zip(&items) {
-        *number = item.angle()?;
-    }
-    Ok(numbers)
-}
-
-/// Numbers that do not decrease, and of which the last is larger than the first.
-fn ordered<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
-    let numbers: [f64; N] = numbers(item, what)?;
-    match numbers.is_sorted() && numbers[0] < numbers[N - 1] {
-        true => Ok(numbers),
-        false => Err(item.error(&format!("must be {what} in this order"))),
-    }
-}
-
-fn settings(run: &Table<'_>) -> Result<Vec<Setting>> {
-    let setting = |key: &str, line: usize, item: &Item<'_>, value: &Value| {
-        let text = |value: &Value| match value {
-            Value::Text(text) => Some(text.clone()),
-            Value::Number(number) if number.is_finite() => Some(number.to_string()),
-            _ => None,
-        };
-        let value = match value {
-            Value::Bool(truth) => Some(SettingValue::Truth(*truth)),
-            Value::List(nodes) => {
-                let texts: Option<Vec<String>> =
-                    nodes.iter().map(|node| text(&node.value)).collect();
-                texts.map(SettingValue::Texts)
-            }
-            other => text(other).map(|text| SettingValue::Texts(vec![text])),
-        };
-        let what = "a number, a string, a list of them, true or false";
-        Ok(Setting {
-            key: key.replace('_', "-"),
-            value: value.ok_or_else(|| item.must_be(what))?,
-            place: run.source.place(line),
-        })
-    };
-    let mut found: Vec<Setting> = Vec::new();
-    for entry in run.entries() {
-        let item = run.require(&entry.key)?;
-        let new = setting(&entry.key, entry.line, &item, &entry.node.value)?;
-        if found.iter().any(|old| old.key == new.key) {
-            return Err(item.error("is given twice"));
-        }
-        found.push(new);
-    }
-    Ok(found)
-}
-
-fn measure(table: &Table<'_>) -> Result<Measure> {
-    table.expect_keys(MEASURE_KEYS)?;
-    let value = table.require("value")?;
-    Ok(Measure {
-        name: table.require("name")?.text()?.into(),
-        unit: text_or_empty(table, "unit")?,
-        formula: value.text()?.into(),
-        place: table.source.place(value.line()),
-    })
-}
-
-/// The names in braces of a text.
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    text.split('{')
-        .skip(1)
-        .filter_map(|rest| rest.split_once('}'))
-        .map(|(name, _)| name)
-}
-
-impl Setting {
-    /// Its texts with the values of parameters in place of their names in braces, with every digit.
-    pub fn texts(&self, parameters: &[Parameter], values: &[f64]) -> Vec<String> {
-        let SettingValue::Texts(texts) = &self.value else {
-            return Vec::new();
-        };
-        let filled = |text: &String| {
-            let pairs = parameters.iter().zip(values);
-            pairs.fold(text.clone(), |text, (parameter, value)| {
-                let name = format!("{{{}}}", parameter.name);
-                text.replace(&name, &parameter.spread.written(*value))
-            })
-        };
-        texts.iter().map(filled).collect()
-    }
 }

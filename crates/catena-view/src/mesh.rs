@@ -156,7 +156,7 @@ fn fan(corners: &[u32]) -> impl Iterator<Item = [u32; 3]> + '_ {
     pairs.map(|pair| [corners[0], pair[0], pair[1]])
 }
 
-/// Triangles of a strip, every second one turned over.
+/// Triangles of a strip, the winding of every second one reversed.
 fn strip(corners: &[u32]) -> impl Iterator<Item = [u32; 3]> + '_ {
     corners.windows(3).enumerate().map(|(k, c)| match k % 2 {
         0 => [c[0], c[1], c[2]],

@@ -5,7 +5,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, Tree};
 use crate::random::Random;
 use crate::scalar::{Parameter, Scalar, Task};
-use crate::spatial::{Mat3, Motion, Pose, Vec3};
+use crate::spatial::{Motion, Pose};
+pub use crate::text::needed_and_given;
 
 /// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +27,18 @@ impl<S: Scalar> Base<S> {
             pose: Pose::identity(),
             velocity: Motion::zero(),
             acceleration: Motion::zero(),
+        }
+    }
+}
+
+impl Base<f64> {
+    /// The motion of the base in another scalar.
+    pub fn lift<S: Scalar>(&self) -> Base<S> {
+        let motion = |m: Motion<f64>| Motion::new(m.angular.lift(), m.linear.lift());
+        Base {
+            pose: self.pose.lift(),
+            velocity: motion(self.velocity),
+            acceleration: motion(self.acceleration),
         }
     }
 }
@@ -406,35 +419,12 @@ impl State<f64> {
 
     /// The state in another scalar.
     pub fn lift<S: Scalar>(&self) -> State<S> {
-        let vec = |v: Vec3<f64>| v.map(S::constant);
-        let motion = |m: Motion<f64>| Motion::new(vec(m.angular), vec(m.linear));
-        let r = self.base.pose.rotation;
         State {
             q: self.q.iter().map(|&x| S::constant(x)).collect(),
             v: self.v.iter().map(|&x| S::constant(x)).collect(),
-            base: Base {
-                pose: Pose::new(
-                    Mat3::from_columns(vec(r.x), vec(r.y), vec(r.z)),
-                    vec(self.base.pose.translation),
-                ),
-                velocity: motion(self.base.velocity),
-                acceleration: motion(self.base.acceleration),
-            },
+            base: self.base.lift(),
         }
     }
-}
-
-/// "3 numbers are needed, 1 was given".
-pub fn needed_and_given(needed: usize, given: usize) -> String {
-    format!(
-        "{needed} {} needed, {given} {} given",
-        if needed == 1 {
-            "number is"
-        } else {
-            "numbers are"
-        },
-        if given == 1 { "was" } else { "were" }
-    )
 }
 
 /// Refuses a slice of the wrong length.

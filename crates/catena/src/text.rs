@@ -32,6 +32,19 @@ pub fn shown_lines(text: &str) -> String {
     written
 }
 
+/// "3 numbers are needed, 1 was given".
+pub fn needed_and_given(needed: usize, given: usize) -> String {
+    format!(
+        "{needed} {} needed, {given} {} given",
+        if needed == 1 {
+            "number is"
+        } else {
+            "numbers are"
+        },
+        if given == 1 { "was" } else { "were" }
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

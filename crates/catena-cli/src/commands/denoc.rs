@@ -187,7 +187,7 @@ fn in_independent(couplings: &Couplings, a: &Matrix) -> Matrix {
     product
 }
 
-/// The same identities for N G, against the library's matrices of the independent freedoms.
+/// Identities of N G, checked against the library's matrices of the independent freedoms.
 fn coupled_checks(
     independent: &mut Dynamics,
     couplings: &Couplings,

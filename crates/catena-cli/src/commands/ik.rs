@@ -200,7 +200,7 @@ fn left<'a>(goal: &'a Goal, reached: &Reached) -> Vec<Left<'a>> {
 
 fn to_text(model: &Model, goal: &Goal, found: &[(Situation, Reached)]) -> String {
     let mut text = format!(
-        "inverse kinematics: positions that put frames where they are wanted\n{}\n",
+        "inverse kinematics: joint positions that bring frames to their targets\n{}\n",
         one_line(model)
     );
     let dofs = model.freedoms();

@@ -256,7 +256,7 @@ fn pitch(node: Node<'_>) -> Result<f64> {
     }
 }
 
-/// What engines of Gazebo are told about a joint. Is it to close a loop?
+/// Settings of a joint for the engines of Gazebo. Does it close a loop?
 fn physics(file: &mut File<'_>, node: Node<'_>) -> Result<bool> {
     let Some(physics) = only(node, "physics")? else {
         return Ok(false);

@@ -35,7 +35,7 @@ struct Parts {
     leads: Vec<Lead>,
     /// p of every freedom, by the names of its components.
     p: Vec<Motion<Expr>>,
-    /// The same written out.
+    /// p, written out.
     p_full: Vec<Motion<Expr>>,
     /// M of every body.
     mass: Vec<Rigid>,

@@ -282,7 +282,7 @@ mod tests {
         (document, bytes)
     }
 
-    /// The same in one binary file.
+    /// A document with its bytes as one binary file (GLB).
     fn binary(document: &Value, bytes: &[u8]) -> Vec<u8> {
         let mut text = document.to_string().into_bytes();
         text.resize(text.len().next_multiple_of(4), b' ');

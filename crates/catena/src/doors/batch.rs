@@ -156,8 +156,8 @@ pub struct Batch {
     cpu: Cpu,
     path: Path,
     base: Base<f64>,
-    /// States whose factors are kept.
-    factorized: usize,
+    /// How many states have factors, in the lanes that made them. Batches keep them nowhere else: 0 is all there is to know besides.
+    with_factors: usize,
     /// Poses, or motions at the end of their trajectories.
     poses: Vec<f64>,
     failures: Vec<Failure>,
@@ -189,7 +189,7 @@ impl Batch {
             cpu,
             path,
             base: Base::fixed(),
-            factorized: 0,
+            with_factors: 0,
             poses: Vec::new(),
             failures: Vec::new(),
             compiled: None,
@@ -238,7 +238,7 @@ impl Batch {
             let of_tree = coupled.of_tree.clone().threads(threads);
             *coupled.of_tree = of_tree;
         }
-        self.factorized = 0;
+        self.with_factors = 0;
         self
     }
 
@@ -379,7 +379,7 @@ impl Batch {
 
     /// Has every state factorized; a call that fails leaves no factors.
     fn factorize_by<Q: Question>(&mut self, question: Q, q: &[f64]) -> Result<()> {
-        self.factorized = 0;
+        self.with_factors = 0;
         let states = q.len() / self.model.nq().max(1);
         check_length("positions of a batch", q.len(), states * self.model.nq())?;
         let given = Given::positions(q);
@@ -390,14 +390,14 @@ impl Batch {
         };
         self.run(question, job);
         self.explain(question, given)?;
-        self.factorized = states;
+        self.with_factors = states;
         Ok(())
     }
 
     /// Solves I x = b with the factors of the last [`factorize`](Self::factorize), in place: for every state its right-hand
     /// sides, one or more, the same number for all.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
-        let (nv, states) = (self.model.nv(), self.factorized);
+        let (nv, states) = (self.model.nv(), self.with_factors);
         if states == 0 {
             return Err(
                 Error::new(ErrorKind::Input, "there is no factorization to solve with")
@@ -422,7 +422,7 @@ impl Batch {
         let job = Job {
             given,
             output: x,
-            states: self.factorized,
+            states: self.with_factors,
         };
         self.run(question, job);
         self.explain(question, given)

@@ -184,6 +184,14 @@ impl Default for Inputs {
 }
 
 impl Inputs {
+    /// Is there no controller and no wrench, and is the base at rest?
+    pub fn is_idle(&self) -> bool {
+        matches!(self.controller, Controller::None)
+            && self.wrenches.is_empty()
+            && self.loads.is_empty()
+            && self.base.is_fixed()
+    }
+
     /// Refuses inputs that do not fit the model.
     pub fn check(&self, model: &Model) -> Result<()> {
         let nv = model.nv();

@@ -1,119 +1,31 @@
 //! One run: an integrator advances a [`TreeSystem`], samples are returned at equal intervals, and audited.
 
-use super::audit::{Audit, Auditor, Errors, Halved, Held, Observation, Stopped};
+mod checkpoint;
+mod happenings;
+mod options;
+mod verification;
+
+use super::audit::{Audit, Auditor, Errors, Halved, Observation};
 use super::base_motion::{PrescribedBase, RestingBase};
 use super::closing::Drift;
 use super::control::ActuatorUse;
-use super::dry_friction::{Standing, Touch};
 use super::engine::Engine;
 use super::equations::EquationsOfMotion;
-use super::impact::Impact;
-use super::implicit::NewtonMatrix;
-use super::inputs::{Controller, Inputs};
+use super::inputs::Inputs;
 use super::stiffness::fastest_damping;
-use super::tree_system::{
-    Cause, Change, Constrained, EventFunction, Overrun, Response, TreeSystem,
-};
+use super::tree_system::{Cause, Constrained, EventFunction, Response, TreeSystem};
 use crate::doors::native::Compiler;
 use crate::error::{Error, ErrorKind, Result};
-use crate::integrate::{FixedMethod, Method, Statistics, Tolerances, examined};
-use crate::model::{DofInfo, Model};
+use crate::integrate::{Statistics, examined};
+use crate::model::Model;
 use crate::residual::difference;
 use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
-
-/// How time is stepped.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Integrator {
-    /// Variable steps that satisfy the tolerances.
-    Adaptive {
-        /// Runge–Kutta pair.
-        method: Method,
-        /// The tolerances.
-        tolerances: Tolerances,
-        /// No step is longer than this, s.
-        max_step: f64,
-    },
-    /// Implicit: backward differentiation formulas with variable step and order that satisfy the tolerances. For stiff joints.
-    Bdf {
-        /// The tolerances.
-        tolerances: Tolerances,
-        /// No step is longer than this, s.
-        max_step: f64,
-        /// Highest order, 1 to 5.
-        max_order: usize,
-        /// How the linear systems are solved.
-        matrix: NewtonMatrix,
-    },
-    /// Steps of equal size.
-    Fixed {
-        /// Method.
-        method: FixedMethod,
-        /// Size of a step, s.
-        step: f64,
-    },
-}
-
-impl Integrator {
-    /// Allowed relative error of the laws. A run should conserve its energy to about its tolerance per step; a thousand times that
-    /// is a breach.
-    fn allowed(&self) -> f64 {
-        match self {
-            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
-                (1e3 * tolerances.relative).clamp(1e-11, 1e-2)
-            }
-            Integrator::Fixed { .. } => 1e-2,
-        }
-    }
-
-    /// Positions and velocities below this need not have the relative accuracy: the tolerance is absolute there. Fixed steps of size h
-    /// have no tolerance, but a velocity below ε/h moves no coordinate of order 1 by more than its round-off within a step.
-    fn resolved(&self) -> f64 {
-        match self {
-            Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
-                tolerances.absolute / self.allowed()
-            }
-            Integrator::Fixed { step, .. } => f64::EPSILON / step / self.allowed(),
-        }
-    }
-
-    /// The order of a fixed-step method.
-    fn fixed_order(&self) -> Option<usize> {
-        match self {
-            Integrator::Fixed { method, .. } => Some(method.order()),
-            _ => None,
-        }
-    }
-}
-
-/// What to simulate.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SimulationOptions {
-    /// How time is stepped.
-    pub integrator: Integrator,
-    /// Duration, s.
-    pub duration: f64,
-    /// Time between samples, s.
-    pub interval: f64,
-}
-
-impl Default for SimulationOptions {
-    /// Ten seconds at a relative tolerance of 1e-8, a hundred samples a second.
-    fn default() -> Self {
-        SimulationOptions {
-            integrator: Integrator::Adaptive {
-                method: Method::Dop853,
-                tolerances: Tolerances {
-                    relative: 1e-8,
-                    absolute: 1e-10,
-                },
-                max_step: f64::INFINITY,
-            },
-            duration: 10.0,
-            interval: 0.01,
-        }
-    }
-}
+pub use happenings::Happened;
+use happenings::{KINDS, Record, STRIKES};
+pub(super) use options::check;
+pub use options::{Integrator, SimulationOptions};
+pub use verification::verified_error;
 
 /// A sample of the motion.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,125 +54,6 @@ pub struct Sample {
     pub external: Vec<Force<f64>>,
     /// Forces and violations of the constraints, where there are some.
     pub constrained: Option<Constrained>,
-}
-
-/// An event that happened.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Happened {
-    /// Name of the event function, or what dry friction or a stop began to do.
-    pub name: String,
-    /// When, s.
-    pub time: f64,
-}
-
-/// How often and for how long something lasted.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    times: u64,
-    duration: f64,
-    /// Since when it lasts, if it does.
-    since: Option<f64>,
-}
-
-impl Tally {
-    fn begin(&mut self, t: f64) {
-        self.times += 1;
-        self.since = Some(t);
-    }
-
-    fn end(&mut self, t: f64) {
-        self.duration += self.since.take().map_or(0.0, |since| t - since);
-    }
-
-    fn total(&self, now: f64) -> f64 {
-        self.duration + self.since.map_or(0.0, |since| now - since)
-    }
-
-    fn to_words(self) -> [u64; 3] {
-        let since = self.since.unwrap_or(f64::NAN);
-        [self.times, self.duration.to_bits(), since.to_bits()]
-    }
-
-    fn from_words(words: [u64; 3]) -> Self {
-        let since = f64::from_bits(words[2]);
-        Tally {
-            times: words[0],
-            duration: f64::from_bits(words[1]),
-            since: (!since.is_nan()).then_some(since),
-        }
-    }
-}
-
-/// What friction and stops have done to a freedom.
-#[derive(Clone, Copy, Debug, Default)]
-struct Record {
-    held: Tally,
-    rested: Tally,
-    impacts: u64,
-    hardest: f64,
-    lost: f64,
-}
-
-/// Words of a [`Record`] in a checkpoint.
-const RECORD: usize = 9;
-
-impl Record {
-    fn to_words(self) -> [u64; RECORD] {
-        let ([a, b, c], [d, e, f]) = (self.held.to_words(), self.rested.to_words());
-        let (hardest, lost) = (self.hardest.to_bits(), self.lost.to_bits());
-        [a, b, c, d, e, f, self.impacts, hardest, lost]
-    }
-
-    fn from_words(words: &[u64]) -> Option<Self> {
-        let [a, b, c, d, e, f, impacts, hardest, lost] = *words else {
-            return None;
-        };
-        Some(Record {
-            held: Tally::from_words([a, b, c]),
-            rested: Tally::from_words([d, e, f]),
-            impacts,
-            hardest: f64::from_bits(hardest),
-            lost: f64::from_bits(lost),
-        })
-    }
-
-    fn stopped(&self, dof: &DofInfo, is_soft: bool, now: f64) -> Option<Stopped> {
-        (self.impacts > 0 || self.rested.times > 0).then(|| Stopped {
-            name: dof.name.clone(),
-            unit: dof.velocity_unit,
-            is_soft,
-            impacts: self.impacts,
-            hardest: self.hardest,
-            lost: self.lost,
-            rests: self.rested.times,
-            duration: self.rested.total(now),
-        })
-    }
-}
-
-/// What can happen to a freedom with dry friction or a stop, in the order of their numbers.
-const KINDS: [&str; 10] = [
-    "is held by dry friction",
-    "slips",
-    "strikes its lower limit",
-    "strikes its upper limit",
-    "rests against its lower limit",
-    "rests against its upper limit",
-    "leaves its lower limit",
-    "leaves its upper limit",
-    "touches its lower limit",
-    "touches its upper limit",
-];
-const HELD: usize = 0;
-const SLIPS: usize = 1;
-const STRIKES: usize = 2;
-const RESTS: usize = 4;
-const LEAVES: usize = 6;
-const TOUCHES: usize = 8;
-
-/// The number of a kind for a limit; those of upper limits follow those of lower ones.
-fn at_limit(kind: usize, touch: Touch) -> usize {
-    kind + usize::from(touch == Touch::Upper)
 }
 
 /// A run in progress.
@@ -404,21 +197,6 @@ impl Simulation {
             difference(&start.q, &initial.q),
             difference(&start.v, &initial.v),
         ];
-        let mut records = vec![Record::default(); system.standings().len()];
-        for (record, standing) in records.iter_mut().zip(system.standings()) {
-            match standing {
-                Standing::Moves => {}
-                Standing::Held => record.held.begin(0.0),
-                Standing::Rests(_) => record.rested.begin(0.0),
-            }
-        }
-        for touched in system.cushions_touched() {
-            let mut record = Record::default();
-            if touched {
-                record.rested.begin(0.0);
-            }
-            records.push(record);
-        }
         let mut simulation = Simulation {
             auditor: Auditor::new(
                 model,
@@ -426,12 +204,12 @@ impl Simulation {
                 options.integrator.resolved(),
                 options.integrator.fixed_order(),
             ),
+            records: Record::at_start(&system),
             system,
             engine,
             options,
             samples: 0,
             happened: Vec::new(),
-            records,
             uses,
             stretch: (0, 0.0),
             compiled,
@@ -468,28 +246,6 @@ impl Simulation {
     /// The state at the time reached.
     pub fn state(&self) -> State {
         self.system.unpack(self.time(), &self.y)
-    }
-
-    /// Events that have happened so far, in order: those of the event functions, and what dry friction and stops did.
-    pub fn events(&self) -> Vec<Happened> {
-        let own = self.system.event_functions();
-        let cushions = self.system.cushion_dofs().map(|(dof, _)| dof);
-        let dofs: Vec<&DofInfo> = self.system.friction_dofs().chain(cushions).collect();
-        let name = |index: usize| match own.get(index) {
-            Some(event) => event.name().to_string(),
-            None => {
-                let index = index - own.len();
-                let dof = dofs[index / KINDS.len()];
-                format!("{} {}", dof.name, KINDS[index % KINDS.len()])
-            }
-        };
-        self.happened
-            .iter()
-            .map(|&(index, time)| Happened {
-                name: name(index),
-                time,
-            })
-            .collect()
     }
 
     /// The model.
@@ -763,195 +519,6 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets dry friction choose anew at a time within the last step, and goes on from there.
-    fn change_friction(&mut self, t: f64, stopped: Option<usize>) -> Result<()> {
-        let mut y = std::mem::take(&mut self.y);
-        let mut go = || {
-            self.engine.interpolate(&mut self.system, t, &mut y)?;
-            let changes = self.system.choose_modes(t, &mut y, stopped)?;
-            match changes.is_empty() {
-                // a freedom that slips has turned back
-                true => self.engine.resume(&mut self.system, t, &y)?,
-                false => {
-                    let longest = f64::INFINITY;
-                    self.engine.restart(&mut self.system, t, &y, longest)?;
-                }
-            }
-            Ok(changes)
-        };
-        let changes = go();
-        self.y = y;
-        self.note_changes(t, changes?);
-        Ok(())
-    }
-
-    /// When the limit itself was reached, of an event on the far side of its slack within the last step.
-    fn time_at_limit(&mut self, event: f64) -> Result<f64> {
-        let mut y = std::mem::take(&mut self.y);
-        let mut go = || {
-            let earliest = self.engine.before(&mut y);
-            let mut t = event;
-            for _ in 0..3 {
-                self.engine.interpolate(&mut self.system, t, &mut y)?;
-                t = (t - self.system.overdue(&y)).max(earliest);
-            }
-            Ok(t)
-        };
-        let found = go();
-        self.y = y;
-        found
-    }
-
-    /// Lets the freedoms that reach their limits at a time within the last step strike, and goes on from there.
-    fn strike(&mut self, t: f64) -> Result<()> {
-        let mut y = std::mem::take(&mut self.y);
-        let mut go = || {
-            self.engine.interpolate(&mut self.system, t, &mut y)?;
-            let done = self.system.strike(t, &mut y)?;
-            let longest = f64::INFINITY;
-            self.engine.restart(&mut self.system, t, &y, longest)?;
-            Ok(done)
-        };
-        let done = go();
-        self.y = y;
-        let (impacts, changes) = done?;
-        self.note_impacts(t, &impacts);
-        self.note_changes(t, changes);
-        Ok(())
-    }
-
-    /// Lets a soft stop change its mode at a time within the last step, and goes on from there.
-    fn change_cushion(&mut self, t: f64, index: usize, which: usize) -> Result<()> {
-        let mut y = std::mem::take(&mut self.y);
-        let mut go = || {
-            self.engine.interpolate(&mut self.system, t, &mut y)?;
-            let touches = self.system.change_cushion(index, which, &y);
-            let changes = self.system.choose_modes(t, &mut y, None)?;
-            let longest = f64::INFINITY;
-            self.engine.restart(&mut self.system, t, &y, longest)?;
-            Ok((touches, changes))
-        };
-        let done = go();
-        self.y = y;
-        let ([touches, touched], changes) = done?;
-        let speed = self.system.cushion_speed(index, &self.y);
-        let side = match self.system.cushion_dofs().nth(index) {
-            Some((_, true)) => Touch::Lower,
-            _ => Touch::Upper,
-        };
-        let index = self.system.standings().len() + index;
-        let record = &mut self.records[index];
-        match (touched, touches) {
-            _ if t > self.options.duration => {}
-            (false, true) => {
-                record.rested.begin(t);
-                record.impacts += 1;
-                record.hardest = record.hardest.max(speed);
-                self.note(t, index, at_limit(TOUCHES, side));
-            }
-            (true, false) => {
-                record.rested.end(t);
-                self.note(t, index, at_limit(LEAVES, side));
-            }
-            _ => {}
-        }
-        self.note_changes(t, changes);
-        Ok(())
-    }
-
-    /// Notes that something of a kind has happened to a freedom.
-    fn note(&mut self, t: f64, index: usize, kind: usize) {
-        let own = self.system.event_functions().len();
-        self.happened.push((own + KINDS.len() * index + kind, t));
-    }
-
-    fn note_impacts(&mut self, t: f64, impacts: &[Impact]) {
-        // the last of fixed steps may go beyond the end
-        if t > self.options.duration {
-            return;
-        }
-        for impact in impacts {
-            let record = &mut self.records[impact.index];
-            record.impacts += 1;
-            record.hardest = record.hardest.max(impact.speed);
-            record.lost += impact.lost;
-            self.note(t, impact.index, at_limit(STRIKES, impact.touch));
-        }
-    }
-
-    fn note_changes(&mut self, t: f64, changes: Vec<Change>) {
-        if t > self.options.duration {
-            return;
-        }
-        for Change {
-            index,
-            before,
-            after,
-        } in changes
-        {
-            let record = &mut self.records[index];
-            match before {
-                Standing::Moves => {}
-                Standing::Held => record.held.end(t),
-                Standing::Rests(_) => record.rested.end(t),
-            }
-            match after {
-                Standing::Moves => {}
-                Standing::Held => record.held.begin(t),
-                Standing::Rests(_) => record.rested.begin(t),
-            }
-            match (before, after) {
-                (Standing::Rests(touch), _) => self.note(t, index, at_limit(LEAVES, touch)),
-                (Standing::Held, Standing::Moves) => self.note(t, index, SLIPS),
-                _ => {}
-            }
-            match after {
-                Standing::Moves => {}
-                Standing::Held => self.note(t, index, HELD),
-                Standing::Rests(touch) => self.note(t, index, at_limit(RESTS, touch)),
-            }
-        }
-    }
-
-    /// A freedom that was released with zero velocity and has come back within the step: the step is repeated, shorter; if it becomes
-    /// too short, the freedom is still held. One that was at its limit and is beyond it strikes it at the beginning of the step.
-    fn mend(&mut self, t: f64, size: f64) -> Result<bool> {
-        if !self.system.can_overrun() {
-            return Ok(false);
-        }
-        let mut y = std::mem::take(&mut self.y);
-        let mut go = || {
-            self.engine.interpolate(&mut self.system, t, &mut y)?;
-            let Some(overrun) = self.system.overrun(&y) else {
-                return Ok(None);
-            };
-            let from = self.engine.before(&mut y);
-            let Overrun::Turned(index) = overrun else {
-                let (impacts, changes) = self.system.strike(from, &mut y)?;
-                self.engine
-                    .restart(&mut self.system, from, &y, 0.125 * size)?;
-                return Ok(Some((from, impacts, changes)));
-            };
-            let before = self.system.standings();
-            let is_short = size < 1e-9 * self.options.duration;
-            let forced = is_short || matches!(self.engine, Engine::Fixed(_));
-            if forced {
-                self.system.force_hold(from, index, &mut y)?;
-            }
-            self.engine
-                .restart(&mut self.system, from, &y, 0.125 * size)?;
-            Ok(Some((from, Vec::new(), self.system.changes_since(&before))))
-        };
-        let mended = go();
-        self.y = y;
-        let Some((from, impacts, changes)) = mended? else {
-            return Ok(false);
-        };
-        self.note_impacts(from, &impacts);
-        self.note_changes(from, changes);
-        Ok(true)
-    }
-
     /// Samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
     fn emit_up_to(&mut self, reached: f64, earliest: f64, samples: &mut Vec<Sample>) -> Result<()> {
         while !self.finished() && self.sample_time(self.samples) <= reached {
@@ -1014,90 +581,6 @@ impl Simulation {
         Ok(())
     }
 
-    /// Everything needed to continue bit for bit, audit included.
-    pub fn checkpoint(&self) -> Vec<u64> {
-        let mut words = vec![
-            self.samples,
-            self.happened.len() as u64,
-            self.records.len() as u64,
-        ];
-        for &(index, time) in &self.happened {
-            words.extend([index as u64, time.to_bits()]);
-        }
-        words.extend(self.records.iter().flat_map(|record| record.to_words()));
-        words.extend(self.system.modes_checkpoint());
-        words.extend(self.system.rank_checkpoint());
-        words.extend([self.stretch.0, self.stretch.1.to_bits()]);
-        words.extend(self.uses.iter().flat_map(ActuatorUse::checkpoint));
-        words.extend(self.system.control_checkpoint());
-        words.extend(self.auditor.checkpoint());
-        words.extend(self.engine.checkpoint());
-        words
-    }
-
-    /// Returns to a checkpoint of a run with the same model, inputs and options. On an error this simulation must be set up
-    /// again.
-    pub fn restore(&mut self, checkpoint: &[u64]) -> Result<()> {
-        let foreign = || {
-            Error::new(
-                ErrorKind::Input,
-                "the checkpoint does not belong to this run",
-            )
-        };
-        let [samples, count, records, rest @ ..] = checkpoint else {
-            return Err(foreign());
-        };
-        let (count, records) = (*count as usize, *records as usize);
-        if records != self.records.len() || count > rest.len() / 2 {
-            return Err(foreign());
-        }
-        let (happened, rest) = rest.split_at(2 * count);
-        let kinds = self.system.event_functions().len() + KINDS.len() * records;
-        let happened: Vec<(usize, f64)> = happened
-            .chunks_exact(2)
-            .map(|pair| (pair[0] as usize, f64::from_bits(pair[1])))
-            .collect();
-        if happened.iter().any(|&(index, _)| index >= kinds) {
-            return Err(foreign());
-        }
-        let (words, rest) = rest
-            .split_at_checked(RECORD * records)
-            .ok_or_else(foreign)?;
-        for (words, record) in words.chunks_exact(RECORD).zip(&mut self.records) {
-            *record = Record::from_words(words).ok_or_else(foreign)?;
-        }
-        let rest = self.system.restore_modes(rest).ok_or_else(foreign)?;
-        let (&count, rest) = rest.split_first().ok_or_else(foreign)?;
-        let (ranks, rest) = usize::try_from(count)
-            .ok()
-            .and_then(|count| rest.split_at_checked(count))
-            .ok_or_else(foreign)?;
-        if rest.len() < 2 {
-            return Err(foreign());
-        }
-        self.stretch = (rest[0], f64::from_bits(rest[1]));
-        let (uses, rest) = rest[2..]
-            .split_at_checked(8 * self.uses.len())
-            .ok_or_else(foreign)?;
-        for (used, words) in self.uses.iter_mut().zip(uses.chunks_exact(8)) {
-            used.restore(words);
-        }
-        let rest = self.system.restore_control(rest)?;
-        let rest = self.auditor.restore(rest).ok_or_else(foreign)?;
-        self.engine.restore(&mut self.system, rest)?;
-        let mut y = std::mem::take(&mut self.y);
-        let now = self.engine.time();
-        let done = self
-            .engine
-            .interpolate(&mut self.system, now, &mut y)
-            .and_then(|()| self.system.restore_holding(now, &y, Some(ranks)));
-        self.y = y;
-        done?;
-        self.samples = *samples;
-        self.happened = happened;
-        Ok(())
-    }
-
     /// Ends the run and returns its audit.
     pub fn finish(self) -> Audit {
         let allowed = self.options.integrator.allowed();
@@ -1106,32 +589,11 @@ impl Simulation {
             None => self.time().min(self.options.duration),
             Some(_) => self.options.duration,
         };
-        let rigid = self.system.friction_dofs().zip(&self.records);
-        let held = rigid
-            .filter(|(_, record)| record.held.times > 0)
-            .map(|(dof, record)| Held {
-                name: dof.name.clone(),
-                times: record.held.times,
-                duration: record.held.total(now),
-            })
-            .collect();
-        let rigid = self.system.friction_dofs().map(|dof| (dof, false));
-        let soft = self.system.cushion_dofs().map(|(dof, _)| (dof, true));
-        let mut stops: Vec<Stopped> = Vec::new();
-        for ((dof, is_soft), record) in rigid.chain(soft).zip(&self.records) {
-            let Some(more) = record.stopped(dof, is_soft, now) else {
-                continue;
-            };
-            // both sides of a soft stop are one entry
-            match stops.iter_mut().find(|stop| stop.name == more.name) {
-                Some(stop) => stop.add(&more),
-                None => stops.push(more),
-            }
-        }
+        let happened = (self.held(now), self.stopped(now));
         let closed = self.drift.allowed(allowed);
         let statistics = self.taken_over.unwrap_or_else(|| self.engine.statistics());
         self.auditor
-            .finish(allowed, closed, statistics, (held, stops), (now, samples))
+            .finish(allowed, closed, statistics, happened, (now, samples))
     }
 }
 
@@ -1171,102 +633,12 @@ fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     Ok(())
 }
 
-/// Error of a run's end, estimated by a second run at a hundredth of its tolerance (or a quarter of its step): the largest
-/// difference of any coordinate or velocity, relative to the largest of its kind at any time of the run.
-pub fn verified_error(
-    model: &Model,
-    initial: &State,
-    controller: &Inputs,
-    options: &SimulationOptions,
-    last: &State,
-) -> Result<f64> {
-    let mut sharper = options.clone();
-    // enough samples to determine the scale of the motion
-    sharper.interval = options.interval.max(options.duration / 64.0);
-    match &mut sharper.integrator {
-        Integrator::Adaptive { tolerances, .. } | Integrator::Bdf { tolerances, .. } => {
-            tolerances.relative = (tolerances.relative * 0.01).max(1e-14);
-            tolerances.absolute *= 0.01;
-        }
-        Integrator::Fixed { step, .. } => *step *= 0.25,
-    }
-    let mut run = Simulation::new(model, initial, controller.clone(), Vec::new(), sharper)?;
-    let mut samples = Vec::new();
-    while !run.finished() {
-        run.advance(&mut samples)?;
-    }
-    let end = samples
-        .last()
-        .ok_or_else(|| Error::new(ErrorKind::Input, "the run has no end"))?;
-    let size = |of: fn(&State) -> &[f64]| {
-        let numbers = samples.iter().flat_map(|sample| of(&sample.state));
-        numbers.fold(1e-12f64, |size, x| size.max(x.abs()))
-    };
-    let mut worst: f64 = 0.0;
-    let kinds: [fn(&State) -> &[f64]; 2] = [|state| &state.q, |state| &state.v];
-    for of in kinds {
-        let size = size(of);
-        for (a, b) in of(last).iter().zip(of(&end.state)) {
-            let error = (a - b).abs() / size;
-            if error > worst || error.is_nan() {
-                worst = error;
-            }
-        }
-    }
-    Ok(worst)
-}
-
-pub(super) fn check(options: &SimulationOptions) -> Result<()> {
-    let positive = |what: &str, x: f64| {
-        if x > 0.0 && !x.is_nan() {
-            Ok(())
-        } else {
-            Err(Error::new(
-                ErrorKind::Input,
-                format!("{what} must be positive, not {x}"),
-            ))
-        }
-    };
-    positive("duration of the simulation", options.duration)?;
-    positive("interval between samples", options.interval)?;
-    if !options.duration.is_finite() || !options.interval.is_finite() {
-        return Err(Error::new(
-            ErrorKind::Input,
-            "duration and interval must be finite",
-        ));
-    }
-    let samples = options.duration / options.interval;
-    if samples > MOST_SAMPLES {
-        let message = format!(
-            "{:?} s with a sample every {:?} s are {samples:.1e} samples; at most {MOST_SAMPLES:e} are taken",
-            options.duration, options.interval
-        );
-        return Err(Error::new(ErrorKind::Input, message).hint("take samples farther apart"));
-    }
-    if let Integrator::Fixed { step, .. } = options.integrator {
-        positive("step", step)?;
-        let steps = options.duration / step;
-        if steps > MOST_STEPS {
-            let message = format!(
-                "{:?} s in steps of {step:?} s are {steps:.1e} steps; at most {MOST_STEPS:e} are taken",
-                options.duration
-            );
-            return Err(Error::new(ErrorKind::Input, message).hint("take longer steps"));
-        }
-    }
-    Ok(())
-}
-
-/// More samples would fill disks and take days.
-const MOST_SAMPLES: f64 = 1e8;
-/// More steps of a fixed size would take weeks.
-const MOST_STEPS: f64 = 1e12;
-
 /// Trial steps that are judged together, to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
 /// This many changes of dry friction within a thousandth of a run count as no progress, and this many of stops, whose impacts may accumulate.
 const MANY_CHANGES: usize = 1_000;
+
 const MANY_IMPACTS: usize = 100_000;
 
 /// Adds to an integrator's error the name of the coordinate, and the usual causes.
@@ -1298,14 +670,4 @@ fn explain(error: Error, system: &TreeSystem, component: Option<usize>) -> Error
         "{advice}{}stiff springs or damping and very light bodies need small steps",
         if advice.is_empty() { "" } else { "; " }
     ))
-}
-
-impl Inputs {
-    /// Is there no controller and no wrench, and is the base at rest?
-    pub fn is_idle(&self) -> bool {
-        matches!(self.controller, Controller::None)
-            && self.wrenches.is_empty()
-            && self.loads.is_empty()
-            && self.base.is_fixed()
-    }
 }

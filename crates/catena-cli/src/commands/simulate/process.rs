@@ -25,7 +25,7 @@ pub struct Process {
     running: Arc<Mutex<Running>>,
     /// Names and indices of the freedoms it drives.
     driven: Vec<(String, usize)>,
-    /// The model's sensors, which it is told about.
+    /// The model's sensors, which the greeting names.
     sensors: Vec<Sensor>,
     /// What the process wants to be told again with the next request.
     state: Option<Vec<f64>>,

@@ -354,7 +354,7 @@ impl Simulations {
         Ok(simulations)
     }
 
-    /// Sets the first sample up, without running it: mistakes of the study that all samples would repeat are told at once.
+    /// Sets the first sample up, without running it: mistakes of the study that all samples would repeat are reported at once.
     fn try_first(&self, words: &[String], values: &[f64]) -> Result<()> {
         let study = &self.study;
         let arguments = RunArguments::read(words)?;

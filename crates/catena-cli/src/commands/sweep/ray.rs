@@ -52,7 +52,7 @@ pub struct Cluster {
     child: Child,
     stdin: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// What it says on stderr: Ray is talkative, and only the last words before a failure are told.
+    /// Its stderr: Ray is talkative, and only the last lines before a failure are reported.
     said: Option<JoinHandle<String>>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "catena-shipment/1";
-/// Origins up to this length are told in messages.
+/// Origins up to this length appear in messages.
 const SHORT: usize = 40;
 
 /// A study with its files.

@@ -181,7 +181,7 @@ impl<S: Scalar> Rows<S> {
         }
     }
 
-    /// The same rows in another scalar.
+    /// These rows in another scalar.
     pub(crate) fn map<T: Scalar>(&self, to: impl Fn(S) -> T) -> Rows<T> {
         let list = |list: &[S]| list.iter().map(|x| to(*x)).collect();
         let force = |f: &Force<S>| Force::new(f.moment.map(&to), f.force.map(&to));

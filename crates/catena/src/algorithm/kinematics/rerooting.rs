@@ -135,7 +135,7 @@ impl Rerooted {
         &self.exchanged
     }
 
-    /// The same positions and velocities in coordinates of the model numbered from the new root.
+    /// A state, expressed in coordinates of the model numbered from the new root.
     pub fn state(&self, state: &State) -> State {
         self.transferred(&self.before, &self.after, state)
     }

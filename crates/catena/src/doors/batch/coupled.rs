@@ -441,7 +441,7 @@ impl Batch {
         derivatives: &mut [f64],
     ) -> Result<()> {
         let nv = self.model.nv();
-        let (square, kept) = (nv * nv, self.factorized);
+        let (square, kept) = (nv * nv, self.with_factors);
         let states = derivatives.len() / (3 * square).max(1);
         check_length("results of a batch", derivatives.len(), states * 3 * square)?;
         let mut vdot = vec![0.0; states * nv];
@@ -481,7 +481,7 @@ impl Batch {
             }
         }
         // these factors were not asked for
-        self.factorized = if kept == 0 { 0 } else { states };
+        self.with_factors = if kept == 0 { 0 } else { states };
         Ok(())
     }
 }

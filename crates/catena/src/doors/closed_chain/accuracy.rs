@@ -6,7 +6,7 @@
 //! nearest closed state, in [`DoubleDouble`] too, show that. Neither is seen by putting the accelerations back into the equations.
 
 use super::ClosedChain;
-use super::sharp::{NEEDED, Sharp, lifted_base};
+use super::sharp::{NEEDED, Sharp};
 use crate::algorithm::constrained::cut_loops::CutLoops;
 use crate::error::{Error, ErrorKind, Result};
 use crate::residual::{larger, largest_of, ratio};
@@ -122,7 +122,7 @@ impl ClosedChain {
         forces: &Forces<'_>,
         found: &[f64],
     ) -> f64 {
-        let base = lifted_base(forces.base);
+        let base = forces.base.lift();
         let (model, q, v) = (&self.model, &sharp.q, &sharp.v);
         let time = forces.time.into();
         exact.rows.evaluate(model, time, q, v, &sharp.kinematics);

@@ -23,7 +23,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Dual, Parameter, Scalar};
-use crate::spatial::{Force, Motion};
+use crate::spatial::Force;
 use crate::state::{Base, State, StateView, step_kernel};
 
 /// Derivatives of closed chains.
@@ -141,7 +141,7 @@ impl ClosedChain {
         let lift =
             |x: &[f64]| -> Vec<Dual<f64, N>> { x.iter().map(|&x| Dual::constant(x)).collect() };
         let [q, v, a, multipliers] = [&state.q, &state.v, &vdot, &lambda].map(|x| lift(x));
-        let base = lift_base(&state.base);
+        let base = state.base.lift();
         let pushed: Vec<Force<Dual<f64, N>>> = external
             .iter()
             .map(|f| Force::new(f.moment.lift(), f.force.lift()))
@@ -228,15 +228,6 @@ impl ClosedChain {
     }
 }
 
-fn lift_base<S: Scalar>(base: &Base<f64>) -> Base<S> {
-    let motion = |m: Motion<f64>| Motion::new(m.angular.lift(), m.linear.lift());
-    Base {
-        pose: base.pose.lift(),
-        velocity: motion(base.velocity),
-        acceleration: motion(base.acceleration),
-    }
-}
-
 /// The rows in dual numbers.
 struct DualRows {
     q: Vec<Number>,
@@ -284,7 +275,7 @@ impl DualRows {
     }
 
     fn evaluate(&mut self, model: &Model, time: f64, base: &Base<f64>) {
-        let base = lift_base(base);
+        let base = base.lift();
         forward_kinematics(
             model,
             StateView {

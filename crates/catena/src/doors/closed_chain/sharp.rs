@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::residual::largest;
 use crate::scalar::{DoubleDouble, Scalar};
-use crate::spatial::{Motion, Pose};
 use crate::state::{Base, State, StateView, step_kernel};
 
 /// Rows are close to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
@@ -70,7 +69,7 @@ impl Sharp {
     }
 
     pub(super) fn evaluate(&mut self, model: &Model, time: f64, base: &Base<f64>) {
-        let base = lifted_base(base);
+        let base = base.lift();
         forward_kinematics(
             model,
             StateView {
@@ -142,17 +141,6 @@ impl Sharp {
         for (k, left) in self.left.iter_mut().enumerate() {
             *left = (self.products[k] + self.rows.bias[k]).value();
         }
-    }
-}
-
-/// The same motion with more digits to come.
-pub(super) fn lifted_base(base: &Base<f64>) -> Base<DoubleDouble> {
-    let motion = |m: Motion<f64>| Motion::new(m.angular.lift(), m.linear.lift());
-    let pose: Pose<DoubleDouble> = base.pose.lift();
-    Base {
-        pose,
-        velocity: motion(base.velocity),
-        acceleration: motion(base.acceleration),
     }
 }
 

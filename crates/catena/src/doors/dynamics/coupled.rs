@@ -3,7 +3,7 @@
 //! The methods of [`Dynamics`] that meet a model with eliminated couplings come here: the state is expanded, the tree's own method
 //! computes, and the result is contracted ([`Couplings`] has the equations).
 
-use super::{Dynamics, Kept, Native, check_pivots_of, finite_result, too_large};
+use super::{Dynamics, Kept, Native, Wrenches, check_pivots_of, finite_result, too_large};
 use crate::algorithm::derivatives::{
     CentroidalMomentum, ForwardDerivatives, InverseDerivatives, generalized_jacobian,
 };
@@ -239,7 +239,7 @@ impl Dynamics {
             coupled.expand(state)?;
             coupled.expand_rates("accelerations", vdot)?;
             if let Some(native) = &mut coupled.native {
-                native.inverse_is_compiled = false;
+                native.wrenches = Wrenches::InRecursion;
                 if let Some(code) = &mut native.codes.inverse
                     && Coupled::is_compiled_case(state, external)
                 {
@@ -261,7 +261,10 @@ impl Dynamics {
     /// The wrench at a joint after inverse dynamics by code, which does not compute it.
     pub(super) fn coupled_wrench(&self, body: usize) -> Option<Force<f64>> {
         let coupled = self.coupled.as_ref()?;
-        let native = (coupled.native.as_ref()).filter(|native| native.inverse_is_compiled)?;
+        let native = coupled.native.as_ref()?;
+        if native.wrenches == Wrenches::InRecursion {
+            return None;
+        }
         let couplings = coupled.couplings();
         let state = native.last_state.of_tree(&coupled.model);
         let mut rates = vec![0.0; state.v.len()];
