@@ -339,7 +339,7 @@ def traced(function: Callable[..., Any], model: Any) -> Traced:
 
     >>> arm = catena.model("planar3")
     >>> def control(t, q, v):
-    ...     return np.clip(40 * (0.3 * np.sin(t) - q) - 8 * v, -20, 20)
+    ...     return np.clip(10 * (0.3 * np.sin(t) - q) - v, -20, 20)
     >>> run = arm.simulate([0, 0, 0], duration=1, control=catena.traced(control, arm), rate=1000)
     >>> called = arm.simulate([0, 0, 0], duration=1, control=control, rate=1000)
     >>> bool(np.abs(run.q - called.q).max() < 1e-12)
