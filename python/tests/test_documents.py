@@ -63,6 +63,9 @@ PAGES = [
     "docs/coming-from.md",
     "docs/tutorials/own-controller.md",
     "docs/how-to/change-a-parameter.md",
+    "docs/how-to/gradients.md",
+    "docs/how-to/identify-inertias.md",
+    "docs/how-to/many-states.md",
     "docs/how-to/linearize.md",
     "README.md",
 ]
