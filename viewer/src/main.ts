@@ -467,6 +467,7 @@ class Page {
         pause: () => (this.playing || this.live?.running) && this.toggle(),
         pictures: () => this.stage.pictures,
         cost: (count: number) => this.cost(count),
+        drawCalls: () => this.stage.renderer.info.render.calls,
         choose: (body: number) => this.choose(body),
         chosen: () => this.chosen,
         isolate: (body: number | null) => {

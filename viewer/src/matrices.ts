@@ -60,10 +60,11 @@ function picture(title: string, matrix: number[][], names: string[]): HTMLElemen
   return element;
 }
 
-/** The matrices panel. `ask` gets them for the present position, where there is a server. */
+/** The matrices panel. `ask` gets them for the present position, where there is a server; the caption says which position they belong to. */
 export function matricesPanel(subject: Subject, ask: (() => Promise<Matrices>) | null): HTMLElement {
   const names = subject.model.freedoms.map((f) => f.name);
   const place = h("div", { class: "matrices" });
+  const instant = h("span", {}, subject.motion ? "At the start of the run. " : "At the position that the page was opened with. ");
   const show = (matrices: Matrices) => {
     const spread = Math.max(...matrices.d) / Math.min(...matrices.d);
     const rows = matrices.d.map((d, k) => h("tr", {}, h("th", { scope: "row" }, names[k]), h("td", {}, short(d, 6))));
@@ -78,7 +79,7 @@ export function matricesPanel(subject: Subject, ask: (() => Promise<Matrices>) |
   if (subject.matrices) show(subject.matrices);
   else place.append(h("p", { class: "soft" }, `The matrices of ${names.length} freedoms are not part of this page.`));
   const panel = h("div", {},
-    h("p", { class: "soft" }, subject.motion ? "At the start of the run. " : "At this position. ", "Zero entries are left empty: a tree's branches do not feel each other."),
+    h("p", { class: "soft" }, instant, "Zero entries are left empty: a tree's branches do not feel each other."),
     place);
   if (ask) {
     const button = h("button", {
@@ -86,6 +87,7 @@ export function matricesPanel(subject: Subject, ask: (() => Promise<Matrices>) |
         button.disabled = true;
         try {
           show(await ask());
+          instant.textContent = "At the position shown when the button was last pressed. ";
         } catch (error) {
           place.replaceChildren(h("p", { class: "bad" }, String(error)));
         }
