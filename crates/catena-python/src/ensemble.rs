@@ -2,11 +2,10 @@
 
 use crate::array::{Numbers, results, states, writable};
 use crate::call::Call;
+use crate::control::{Raised, actuators, asked_controller, taken};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
-use crate::simulate::{
-    Raised, actuators, asked_controller, event_functions, integrator, pushes, stops, taken,
-};
+use crate::simulate::{event_functions, integrator, pushes, stops};
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::Family;
 use catena::native::FamilyCode;

@@ -7,6 +7,7 @@
 mod array;
 mod call;
 mod complement;
+mod control;
 mod dynamics;
 mod ensemble;
 mod error;

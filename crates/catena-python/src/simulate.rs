@@ -1,32 +1,30 @@
 //! Motion in time: a simulation that Python can drive, watch and interrupt.
 
-use crate::array::{Array, Numbers, plain, results, writable, wrong_shape};
+use crate::array::{Array, Numbers, results, writable};
 use crate::call::{Wrenches, apart};
+use crate::control::{
+    Raised, actuators, asked_controller, has_raised, state_function, stopped, taken,
+};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
-use crate::trace::TracedCode;
 use crate::value::{from_python, to_python};
 use catena::algorithm::body_coordinates::Formulation as InBodies;
 use catena::algorithm::constrained::Stabilisation;
 use catena::algorithm::pendulum::Scheme;
 use catena::error::{Error, ErrorKind, Result};
 use catena::integrate::{FixedMethod, Method, Tolerances};
-use catena::model::{Actuator, Sensor};
 use catena::native::Compiled;
 use catena::simulate::{
-    Controller, Drift, EventFunction, FrameWrench, Gains, Inputs, Integrator, Law, NewtonMatrix,
-    Sample, Simulation, SimulationOptions, StateFunction, Stop, StopKind, Table, verified_error,
+    Controller, Drift, EventFunction, FrameWrench, Inputs, Integrator, NewtonMatrix, Sample,
+    Simulation, SimulationOptions, Stop, StopKind, verified_error,
 };
 use catena::spatial::{Force, Vec3};
-use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Cpu, Dynamics, Model, State};
 use catena_cli::{Chosen, Layout, arithmetic, base_motion, stops_description, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_mechanism::ByFormulation;
 use catena_plot::{Chart, Figure};
-use numpy::npyffi::flags::NPY_ARRAY_WRITEABLE;
-use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Value, json};
@@ -68,298 +66,11 @@ fn kept_code(model: &Model) -> Result<Compiled> {
     Ok(code)
 }
 
-/// What a function written in Python has raised, until somebody asks.
-pub type Raised = Arc<Mutex<Option<PyErr>>>;
-
-/// What was raised.
-pub fn taken(raised: &Raised) -> Option<PyErr> {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-fn has_raised(raised: &Raised) -> bool {
-    let kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.is_some()
-}
-
-fn keep(raised: &Raised, error: PyErr) {
-    let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    // the first one is the reason of the others
-    kept.get_or_insert(error);
-}
-
-/// What ended a run that Python ended.
-fn stopped() -> Error {
-    Error::new(
-        ErrorKind::Input,
-        "a function of the caller has ended the run",
-    )
-}
-
 /// A one-dimensional array of these numbers.
 fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
     let array = results(py, &[numbers.len()], None, &[])?;
     writable(&array).copy_from_slice(numbers);
     Ok(array)
-}
-
-/// The arrays of positions and velocities that a function of Python was last called with. They are filled anew for the next call, unless
-/// somebody has kept one of them (or a view of it): who does, keeps the numbers of that instant.
-#[derive(Default)]
-struct Handed(Mutex<[Option<Py<PyArray1<f64>>>; 2]>);
-
-impl Handed {
-    /// Takes the arrays, with these numbers. Nothing is locked while Python runs.
-    fn take<'py>(
-        &self,
-        py: Python<'py>,
-        state: &State,
-    ) -> PyResult<[Bound<'py, PyArray1<f64>>; 2]> {
-        let [q, v] = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok([refilled(py, q, &state.q)?, refilled(py, v, &state.v)?])
-    }
-
-    /// Keeps the arrays for the next call.
-    fn keep(&self, [q, v]: [Bound<'_, PyArray1<f64>>; 2]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = [Some(q.unbind()), Some(v.unbind())];
-    }
-}
-
-/// An array of these numbers: one that nobody else has, if it is still what it was made as, or a new one.
-#[allow(unsafe_code)]
-fn refilled<'py>(
-    py: Python<'py>,
-    array: Option<Py<PyArray1<f64>>>,
-    numbers: &[f64],
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    if let Some(array) = array
-        // SAFETY: a pointer to the object that is held here.
-        && unsafe { pyo3::ffi::Py_REFCNT(array.as_ptr()) } == 1
-        // shape, type and flags of an array can be changed in place
-        && let Ok(array) = array.bind(py).cast::<PyArray1<f64>>()
-        && array.len() == numbers.len()
-        && array.is_c_contiguous()
-        // SAFETY: a pointer to the object that is held here.
-        && unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE != 0
-        // SAFETY: nobody else has it, as its count of references says.
-        && let Ok(place) = unsafe { array.as_slice_mut() }
-    {
-        place.copy_from_slice(numbers);
-        return Ok(array.clone());
-    }
-    Ok(PyArray1::from_slice(py, numbers))
-}
-
-/// Asks a function of Python for efforts.
-fn ask(
-    py: Python<'_>,
-    function: &Py<PyAny>,
-    handed: &Handed,
-    (t, state): (f64, &State),
-    measured: Option<Bound<'_, PyDict>>,
-    tau: &mut [f64],
-) -> PyResult<()> {
-    let [q, v] = handed.take(py, state)?;
-    let given = match measured {
-        Some(measured) => function.bind(py).call1((t, &q, &v, measured))?,
-        None => function.bind(py).call1((t, &q, &v))?,
-    };
-    // it may be one of the two
-    let given = plain(py, "what the control function returns", &given)?;
-    if given.shape() != [tau.len()] {
-        let expected = format!("({},)", tau.len());
-        let what = "what the control function returns";
-        return Err(wrong_shape(py, what, &expected, given.shape()));
-    }
-    #[allow(unsafe_code)]
-    // SAFETY: contiguous and aligned, and nobody else has it.
-    tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
-    drop(given);
-    handed.keep([q, v]);
-    Ok(())
-}
-
-/// What sensors measure: by sensor, then by measure.
-fn by_name<'py>(
-    py: Python<'py>,
-    sensors: &[Sensor],
-    measured: &[[f64; 6]],
-) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for (sensor, numbers) in sensors.iter().zip(measured) {
-        let own = PyDict::new(py);
-        for ((name, _), number) in sensor.measures().iter().zip(numbers) {
-            own.set_item(name, number)?;
-        }
-        all.set_item(&sensor.name, own)?;
-    }
-    Ok(all)
-}
-
-/// Efforts from a function of Python, asked at every stage of a step, or at its rate. One made by `catena.with_sensors` gets what
-/// these sensors measure.
-fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
-    let (raised, handed) = (Arc::clone(raised), Handed::default());
-    Law::with_sensors(move |t, state, measured, tau| {
-        let numbers = match &sensors {
-            Some(_) => Some(measured.all()?),
-            None => None,
-        };
-        let called = Python::attach(|py| {
-            let pairs = sensors.as_deref().zip(numbers);
-            let measured = pairs.map(|(sensors, numbers)| by_name(py, sensors, numbers));
-            ask(
-                py,
-                &function,
-                &handed,
-                (t, state),
-                measured.transpose()?,
-                tau,
-            )
-        });
-        called.map_err(|error| {
-            keep(&raised, error);
-            stopped()
-        })
-    })
-}
-
-/// A function of Python whose changes of sign are events.
-fn state_function(function: Py<PyAny>, raised: &Raised) -> StateFunction {
-    let (raised, handed) = (Arc::clone(raised), Handed::default());
-    StateFunction::new(move |t, state| {
-        let called = Python::attach(|py| -> PyResult<f64> {
-            let [q, v] = handed.take(py, state)?;
-            let value = function.bind(py).call1((t, &q, &v))?.extract();
-            handed.keep([q, v]);
-            value
-        });
-        called.unwrap_or_else(|error| {
-            keep(&raised, error);
-            1.0
-        })
-    })
-}
-
-/// Numbers of a description.
-fn list(description: &Value, key: &str) -> Result<Vec<f64>> {
-    let numbers = description[key]
-        .as_array()
-        .and_then(|list| list.iter().map(Value::as_f64).collect());
-    numbers.ok_or_else(|| {
-        Error::new(
-            ErrorKind::Input,
-            format!("`{key}` of the control must be a list of finite numbers"),
-        )
-    })
-}
-
-/// Rows of numbers of a description.
-fn rows(description: &Value, key: &str) -> Result<Vec<Vec<f64>>> {
-    let row =
-        |row: &Value| -> Option<Vec<f64>> { row.as_array()?.iter().map(Value::as_f64).collect() };
-    let rows = description[key]
-        .as_array()
-        .and_then(|rows| rows.iter().map(row).collect());
-    rows.ok_or_else(|| {
-        Error::new(
-            ErrorKind::Input,
-            format!("`{key}` of the control must be rows of finite numbers"),
-        )
-    })
-}
-
-fn number(description: &Value, key: &str) -> Result<f64> {
-    description[key].as_f64().ok_or_else(|| {
-        Error::new(
-            ErrorKind::Input,
-            format!("`{key}` of the control must be a finite number"),
-        )
-    })
-}
-
-/// The motion that a controller follows.
-fn reference(description: &Value, built: &Built, start: &State) -> Result<Reference> {
-    if !description["t"].is_null() {
-        let (t, q) = (list(description, "t")?, rows(description, "q")?);
-        let (v, a) = (rows(description, "v")?, rows(description, "a")?);
-        if q.len() != t.len() || v.len() != t.len() || a.len() != t.len() {
-            let message = format!(
-                "the motion to follow has {} times, {} rows of q, {} of v and {} of a",
-                t.len(),
-                q.len(),
-                v.len(),
-                a.len()
-            );
-            return Err(Error::new(ErrorKind::Input, message));
-        }
-        let samples = t.into_iter().zip(q.into_iter().zip(v.into_iter().zip(a)));
-        let samples = samples.map(|(time, (q, (v, vdot)))| Wanted { time, q, v, vdot });
-        return Ok(Reference::Sampled(Sampled::new(samples.collect())?));
-    }
-    let target = list(description, "target")?;
-    let time = description["move_time"].as_f64();
-    let tree = built.model.tree();
-    let is_plain = |body: &&catena::model::BodyInfo| body.kind.quaternion().is_none();
-    let from: Vec<f64> = tree.bodies[1..]
-        .iter()
-        .filter(is_plain)
-        .flat_map(|body| start.q[body.q..body.q + body.kind.nq()].to_vec())
-        .collect();
-    let (from, time) = match time {
-        Some(time) => (from, time),
-        None => (target.clone(), 1.0),
-    };
-    Ok(Reference::PointToPoint(PointToPoint::new(
-        Profile::Cycloid,
-        &from,
-        &target,
-        time,
-    )?))
-}
-
-/// The controller that a description asks for.
-fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
-    let gains = || {
-        Ok((
-            Gains::Same(number(description, "stiffness")?),
-            Gains::Same(number(description, "damping")?),
-        ))
-    };
-    match description["kind"].as_str() {
-        Some("constant") => Ok(Controller::Constant(list(description, "tau")?)),
-        Some("sine") => Ok(Controller::Sine {
-            amplitude: list(description, "amplitude")?,
-            frequency: list(description, "frequency")?,
-        }),
-        Some("table") => Ok(Controller::Table(Table::new(
-            list(description, "t")?,
-            rows(description, "tau")?,
-        )?)),
-        Some("gravity") => Ok(Controller::GravityCompensation),
-        Some("pd") => {
-            let (stiffness, damping) = gains()?;
-            let motion = reference(description, built, start)?;
-            Ok(Controller::ProportionalDerivative {
-                motion,
-                stiffness,
-                damping,
-            })
-        }
-        Some("computed-torque") => {
-            let (stiffness, damping) = gains()?;
-            let motion = reference(description, built, start)?;
-            Ok(Controller::ComputedTorque {
-                motion,
-                stiffness,
-                damping,
-            })
-        }
-        kind => Err(Error::new(
-            ErrorKind::Input,
-            format!("there is no control of the kind {kind:?}"),
-        )),
-    }
 }
 
 /// What is chosen besides method and tolerances: names that `simulate` takes as arguments.
@@ -461,54 +172,6 @@ impl Choices {
             .hint("choose closing=\"baumgarte\", too")),
         }
     }
-}
-
-/// The controller that Python asks for, by a function or a description, and that description.
-pub fn asked_controller(
-    py: Python<'_>,
-    control: Option<&Bound<'_, PyAny>>,
-    built: &Built,
-    start: &State,
-    raised: &Raised,
-) -> PyResult<(Controller, Value)> {
-    match control.filter(|control| !control.is_none()) {
-        None => Ok((Controller::None, Value::Null)),
-        Some(control) if control.is_instance_of::<TracedCode>() => {
-            let traced: PyRef<'_, TracedCode> = control.extract()?;
-            let law = Law::new(traced.function.clone());
-            Ok((Controller::Own(law), json!({"kind": "traced"})))
-        }
-        Some(control) if control.is_callable() => {
-            let looks = control.getattr_opt("takes_sensors")?.is_some();
-            let sensors = looks.then(|| built.model.sensors().to_vec());
-            let function = effort_function(control.clone().unbind(), sensors, raised);
-            Ok((Controller::Own(function), json!({"kind": "function"})))
-        }
-        Some(control) => {
-            let description = from_python("control", control)?;
-            let made = controller(&description, built, start).map_err(|error| raise(py, &error))?;
-            Ok((made, description))
-        }
-    }
-}
-
-/// The actuators that a controller drives, where they make a difference. Constant efforts and tables are efforts as they act, as in the program;
-/// so are all of an `unlimited` controller.
-pub fn actuators(controller: &Controller, model: &Model, unlimited: bool) -> Option<Vec<Actuator>> {
-    if unlimited
-        || matches!(
-            controller,
-            Controller::None | Controller::Constant(_) | Controller::Table(_)
-        )
-    {
-        return None;
-    }
-    let all = model.actuators();
-    let acts = |actuator: &Actuator| {
-        let limits = [actuator.max_effort, actuator.max_velocity];
-        actuator.lag != 0.0 || limits.iter().any(Option::is_some)
-    };
-    (all.len() < model.nv() || all.iter().any(acts)).then_some(all)
 }
 
 /// How time is stepped.
