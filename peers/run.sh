@@ -12,6 +12,7 @@
 #   peers/run.sh cluster             a study on a cluster of Ray         -> docs/peers/cluster.md
 #   peers/run.sh mjcf                MJCF files as MuJoCo reads them     -> docs/peers/mjcf.md
 #   peers/run.sh sdf                 SDF files as Drake reads them       -> docs/peers/sdf.md
+#   peers/run.sh coming-from         ten tasks in five engines           -> docs/peers/coming-from.md
 #   peers/run.sh all                 all of them
 # CATENA names another program than the one built here; simulation and speed need none and build their
 # benches instead.
@@ -36,7 +37,8 @@ case $what in
     cluster) scripts=cluster ;;
     mjcf) scripts=mjcf_table ;;
     sdf) scripts=sdf_table ;;
-    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles cluster mjcf_table sdf_table" ;;
+    coming-from) scripts=coming_from ;;
+    all) scripts="agreement robots spherical_chain simulation speed generated closed_chains python_speed ensembles cluster mjcf_table sdf_table coming_from" ;;
     *) usage ;;
 esac
 if [ ! -x "$here/build/venv/bin/python" ]; then
@@ -52,8 +54,13 @@ fi
 case $scripts in
     *python_speed* | *ensembles* | *cluster*) "$here/build/venv/bin/pip" install --quiet "$here/.." ;;
 esac
+case $scripts in
+    *coming_from*) "$here/build/coming-from/bin/pip" install --quiet "$here/.." ;;
+esac
 failed=0
 for script in $scripts; do
-    "$here/build/venv/bin/python" "$here/$script.py" "$@" || failed=$?
+    environment=venv
+    [ "$script" = coming_from ] && environment=coming-from
+    "$here/build/$environment/bin/python" "$here/$script.py" "$@" || failed=$?
 done
 exit "$failed"

@@ -15,6 +15,9 @@ build/venv/bin/python -m pip install --quiet --disable-pip-version-check --requi
 # mjbatch needs a MuJoCo of its own version
 [ -x build/mjbatch/bin/python ] || "$python" -m venv build/mjbatch
 build/mjbatch/bin/python -m pip install --quiet --disable-pip-version-check mjbatch==0.1.4
+# robotics-toolbox and Exudyn choose other versions of what they share with the rest
+[ -x build/coming-from/bin/python ] || "$python" -m venv build/coming-from
+build/coming-from/bin/python -m pip install --quiet --disable-pip-version-check pin==4.1.0 mujoco==4.0.0 roboticstoolbox-python==1.5.0 exudyn==1.13.6
 
 install() {
     DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends "$@" >/dev/null 2>&1
