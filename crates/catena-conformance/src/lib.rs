@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Nothing is silently ignored: an unknown quantity, an unknown key and a case that expects nothing are errors, and unknown kinds
-//! of cases are refused as unsupported.
+//! of cases are rejected as unsupported.
 
 mod element;
 mod export;

@@ -548,7 +548,7 @@ impl Subject for TreeAtInstant {
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
-    // a quaternion whose squares overflow is refused, not scaled
+    // a quaternion whose squares overflow is rejected, not scaled
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
         return Err(element.error("is not a rotation: its quaternion has no usable length"));

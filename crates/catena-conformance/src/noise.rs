@@ -5,7 +5,7 @@
 //! terms cancel or the system is ill-conditioned. Entries that should be zero have noise, too, and need no special rule.
 //!
 //! A case whose orientations or pivots depend on the last digits, such as one with an angle of 10²⁰ rad or a massless arm, would
-//! be all noise, and any result would pass. It is refused.
+//! be all noise, and any result would pass. It is rejected.
 
 use super::element::Element;
 use super::report::{Comparison, Numbers, TOLERANCE};

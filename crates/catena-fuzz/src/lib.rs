@@ -1,4 +1,4 @@
-//! The readers of catena as functions of bytes, and what must hold whatever the bytes are: an input is refused with a message
+//! The readers of catena as functions of bytes, and what must hold whatever the bytes are: an input is rejected with a message
 //! or accepted, without a panic; and what is accepted gives finite results or an error.
 //!
 //! Two kinds of tests call these [`TARGETS`]. The tests of this crate replay the kept inputs below `fuzz/corpus` and damage
@@ -268,7 +268,7 @@ fn finite(numbers: &[f64]) {
     );
 }
 
-/// Efforts, accelerations and inertias of an accepted model are finite, or refused.
+/// Efforts, accelerations and inertias of an accepted model are finite, or rejected.
 fn expect_finite(model: &Model) {
     let model = model.clone().open_tree();
     let mut dynamics = Dynamics::new(&model);

@@ -15,7 +15,7 @@ pub fn inputs(usual: u64) -> u64 {
     }
 }
 
-/// Runs a reader on a damaged input: it may refuse it, but neither panic nor take long. `save` keeps the input that failed.
+/// Runs a reader on a damaged input: it may reject it, but neither panic nor take long. `save` keeps the input that failed.
 pub fn survive<T>(what: &str, seed: u64, input: &[u8], reader: impl FnOnce() -> T) -> T {
     let before = Instant::now();
     let keep = |why: &str| -> String {

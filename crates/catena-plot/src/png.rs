@@ -272,7 +272,7 @@ fn paint(node: Node<'_, '_>, name: &str, default: &str) -> Result<Option<Paint<'
     Ok(Some(paint))
 }
 
-/// Refuses an attribute that would not be drawn.
+/// Rejects an attribute that would not be drawn.
 fn check_attributes(node: Node<'_, '_>) -> Result<()> {
     const KNOWN: [&str; 24] = [
         "x",

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// What is done with results that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They are refused.
+    /// They are rejected.
     New,
     /// They are replaced.
     Overwrite,

@@ -199,7 +199,7 @@ impl ModelText {
     }
 }
 
-/// Does the reader refuse a key because of what its owner is?
+/// Does the reader reject a key because of what its owner is?
 fn has_no_meaning(error: &Error) -> bool {
     error.message().contains("has no meaning")
 }
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(link(1).mass, 6.0);
     }
 
-    /// `*` leaves out what cannot have the number; by name it is refused.
+    /// `*` leaves out what cannot have the number; by name it is rejected.
     #[test]
     fn fixed_joints_have_no_friction() {
         let text = r#"{"format": "catena/1", "link": [{"name": "a"}, {"name": "b", "mass": 1}], "joint": [

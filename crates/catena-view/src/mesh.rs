@@ -81,7 +81,7 @@ fn plain(bytes: &[u8], path: &Path) -> Result<Vec<Part>, Refusal> {
         .collect())
 }
 
-/// Refuses a file that would fill the memory.
+/// Rejects a file that would fill the memory.
 fn expect_few(parts: &[Part]) -> Result<(), Refusal> {
     let corners = parts
         .iter()

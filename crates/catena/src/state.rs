@@ -341,7 +341,7 @@ impl State<f64> {
 
     /// A state with these positions and velocities: lengths and numbers checked, quaternions normalised.
     ///
-    /// A quaternion further than 1e-3 from unit length is refused: it is more likely a mistake than round-off.
+    /// A quaternion further than 1e-3 from unit length is rejected: it is more likely a mistake than round-off.
     pub fn new<P>(model: &Model<P>, q: &[f64], v: &[f64]) -> Result<Self> {
         let tree = model.tree();
         check_length("positions q", q.len(), model.nq())?;
@@ -427,7 +427,7 @@ impl State<f64> {
     }
 }
 
-/// Refuses a slice of the wrong length.
+/// Rejects a slice of the wrong length.
 #[inline]
 pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
     match got == expected {

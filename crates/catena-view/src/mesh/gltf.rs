@@ -346,7 +346,7 @@ mod tests {
         assert!(refusal.contains("not in its folder"), "{refusal}");
         let whole = binary(&document, &bytes);
         for length in 0..whole.len() {
-            // cut off anywhere: refused, or its padding is missing
+            // cut off anywhere: rejected, or its padding is missing
             let _ = parts(&whole[..length], Path::new(""));
         }
         assert!(parts(&whole[..whole.len() - 8], Path::new("")).is_err());

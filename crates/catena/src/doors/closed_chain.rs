@@ -319,7 +319,7 @@ impl ClosedChain {
         Ok(self.motion())
     }
 
-    /// Refuses a state that violates the constraints on positions or velocities by more than 1e-6.
+    /// Rejects a state that violates the constraints on positions or velocities by more than 1e-6.
     pub fn require_closed(&mut self, time: f64, state: &State) -> Result<()> {
         self.rows(time, state)?;
         self.check_closed()

@@ -295,7 +295,7 @@ impl Question for Advance<'_> {
         input: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        // an initial state that is refused at once has its own reason
+        // an initial state that is rejected at once has its own reason
         dynamics.forward(state, input, external)?;
         Err(Error::new(
             ErrorKind::Integration,
