@@ -33,17 +33,17 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the program is left without a look at signals and progress.
+/// Time between checks for signals and progress.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a run that asks Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread asks for the lock: one
-/// that is woken earlier, by a lock that is given and taken at once, waits anew and is never served.
+/// How long a run that calls Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread requests the lock: a
+/// thread that is woken earlier, by a lock that is released and taken again at once, waits again and never gets it.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Steps without a look at the clock, where they are quick.
+/// Steps between checks of the clock, where they are quick.
 const STEPS: usize = 8;
 
-/// Most freedoms of a model that code is made for.
+/// Most degrees of freedom of a model for which code is generated.
 const MOST_COMPILED: usize = 100;
 
 /// Most models whose code is kept for the next simulation.
@@ -52,7 +52,7 @@ const MOST_KEPT: usize = 32;
 /// Code of the models that were simulated last, by their fingerprints.
 static CODES: Mutex<Vec<(u64, Compiled)>> = Mutex::new(Vec::new());
 
-/// Code for a simulation: what was made for such a model before, or new. Making it takes longer than many runs do.
+/// Code for a simulation: cached code of such a model, or new. Generating it takes longer than many runs.
 fn kept_code(model: &Model) -> Result<Compiled> {
     let fingerprint = model.fingerprint();
     let kept = || CODES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,10 +68,10 @@ fn kept_code(model: &Model) -> Result<Compiled> {
     Ok(code)
 }
 
-/// What a function written in Python has raised, until somebody asks.
+/// The exception that a Python function has raised, until it is collected.
 pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
-/// What was raised.
+/// The exception.
 pub fn taken(raised: &Raised) -> Option<PyErr> {
     raised.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
@@ -83,11 +83,11 @@ fn has_raised(raised: &Raised) -> bool {
 
 fn keep(raised: &Raised, error: PyErr) {
     let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    // the first one is the reason of the others
+    // the first one caused the others
     kept.get_or_insert(error);
 }
 
-/// What ended a run that Python ended.
+/// Reason why Python ended a run.
 fn stopped() -> Error {
     Error::new(
         ErrorKind::Input,
@@ -102,8 +102,8 @@ fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
     Ok(array)
 }
 
-/// The arrays of positions and velocities that a function of Python was last called with. They are filled anew for the next call, unless
-/// somebody has kept one of them (or a view of it): who does, keeps the numbers of that instant.
+/// The arrays of positions and velocities that a function of Python was last called with. They are refilled for the next call, unless
+/// the function has kept one of them (or a view of it), which then keeps the numbers of that instant.
 #[derive(Default)]
 struct Handed(Mutex<[Option<Py<PyArray1<f64>>>; 2]>);
 
@@ -125,7 +125,7 @@ impl Handed {
     }
 }
 
-/// An array of these numbers: one that nobody else has, if it is still what it was made as, or a new one.
+/// An array of these numbers: an existing one without other references and of unchanged layout, or a new one.
 #[allow(unsafe_code)]
 fn refilled<'py>(
     py: Python<'py>,
@@ -141,7 +141,7 @@ fn refilled<'py>(
         && array.is_c_contiguous()
         // SAFETY: a pointer to the object that is held here.
         && unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE != 0
-        // SAFETY: nobody else has it, as its count of references says.
+        // SAFETY: its reference count shows that there is no other reference.
         && let Ok(place) = unsafe { array.as_slice_mut() }
     {
         place.copy_from_slice(numbers);
@@ -150,7 +150,7 @@ fn refilled<'py>(
     Ok(PyArray1::from_slice(py, numbers))
 }
 
-/// Asks a function of Python for efforts.
+/// Calls a Python function for efforts.
 fn ask(
     py: Python<'_>,
     function: &Py<PyAny>,
@@ -179,7 +179,7 @@ fn ask(
     Ok(())
 }
 
-/// What sensors measure: by sensor, then by measure.
+/// Sensor readings: by sensor, then by quantity.
 fn by_name<'py>(
     py: Python<'py>,
     sensors: &[Sensor],
@@ -196,8 +196,8 @@ fn by_name<'py>(
     Ok(all)
 }
 
-/// Efforts from a function of Python, asked at every stage of a step, or at its rate. One made by `catena.with_sensors` gets what
-/// these sensors measure.
+/// Efforts from a Python function, called at every stage of a step, or at its rate. One made by `catena.with_sensors` receives
+/// the readings of these sensors.
 fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
     let (raised, handed) = (Arc::clone(raised), Handed::default());
     Law::with_sensors(move |t, state, measured, tau| {
@@ -318,7 +318,7 @@ fn reference(description: &Value, built: &Built, start: &State) -> Result<Refere
     )?))
 }
 
-/// The controller that a description asks for.
+/// The controller of a description.
 fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
     let gains = || {
         Ok((
@@ -362,7 +362,7 @@ fn controller(description: &Value, built: &Built, start: &State) -> Result<Contr
     }
 }
 
-/// What is chosen besides method and tolerances: names that `simulate` takes as arguments.
+/// Options besides method and tolerances: names that `simulate` takes as arguments.
 struct Choices(Value);
 
 impl Choices {
@@ -374,7 +374,7 @@ impl Choices {
         self.0[key].as_f64()
     }
 
-    /// The integrator with what is chosen of backward differentiation formulas.
+    /// The integrator with the options of backward differentiation formulas.
     fn integrator(&self, mut integrator: Integrator, method: &str) -> Result<Integrator> {
         if let Integrator::Bdf {
             max_order, matrix, ..
@@ -463,7 +463,7 @@ impl Choices {
     }
 }
 
-/// The controller that Python asks for, by a function or a description, and that description.
+/// The controller given from Python, by a function or a description, and that description.
 pub fn asked_controller(
     py: Python<'_>,
     control: Option<&Bound<'_, PyAny>>,
@@ -492,8 +492,8 @@ pub fn asked_controller(
     }
 }
 
-/// The actuators that a controller drives, where they make a difference. Constant efforts and tables are efforts as they act, as in the program;
-/// so are all of an `unlimited` controller.
+/// The actuators that a controller drives, where they make a difference. Constant efforts and tables act unchanged, as in the program; so do all
+/// efforts of an `unlimited` controller.
 pub fn actuators(controller: &Controller, model: &Model, unlimited: bool) -> Option<Vec<Actuator>> {
     if unlimited
         || matches!(
@@ -547,7 +547,7 @@ pub fn integrator(
     ))
 }
 
-/// The joint limits that hold, with restitutions: one for all, or by name.
+/// The enforced joint limits, with restitutions: one for all, or by name.
 pub fn stops(
     py: Python<'_>,
     built: &Built,
@@ -607,7 +607,7 @@ pub fn stops(
     Ok(stops)
 }
 
-/// What is to be noticed: limits of joints, and what the caller asks for.
+/// Events to detect: limits of joints, and those the caller requests.
 pub fn event_functions(
     py: Python<'_>,
     built: &Built,
@@ -701,7 +701,7 @@ pub struct RunData {
     built: Arc<Built>,
     samples: Vec<Sample>,
     layout: Layout,
-    /// The model, and what else the run was made with.
+    /// The model and other settings of the run.
     document: Arc<Value>,
     metadata: Value,
     audit: Value,
@@ -739,7 +739,7 @@ impl PyModel {
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
-            // names are refused before the run
+            // unknown names are rejected before the run
             let plain = Layout {
                 momentum: false,
                 base: false,
@@ -856,7 +856,7 @@ impl PyModel {
                 Ok(made) => made,
                 Err(error) => match taken(&raised) {
                     None => return Err(raise(py, &error)),
-                    // a function has raised at the start
+                    // a function has raised an exception at the start
                     Some(raised) => {
                         let run = RunData::empty(&built, document, plain);
                         return Ok((run, Some(raised.into_value(py).into_any())));
@@ -907,7 +907,7 @@ impl PyModel {
                 let (of, end) = (Arc::clone(&built), last.state.clone());
                 let again =
                     move || verified_error(&of.model, &start, &inputs_again, &options, &end);
-                // a function of Python is not left behind in another thread
+                // a Python function is not abandoned in another thread
                 let found = match asks {
                     true => py.detach(again),
                     false => apart(py, again)?,
@@ -935,7 +935,7 @@ impl PyModel {
     }
 }
 
-/// Wrenches that do not change.
+/// Constant wrenches.
 pub fn pushes<'py>(
     py: Python<'py>,
     built: &Built,
@@ -972,8 +972,8 @@ pub fn pushes<'py>(
     Ok(list)
 }
 
-/// Runs to the end, to an event that stops it, or to what goes wrong. A run that `asks` Python at every step keeps the interpreter's
-/// lock for a while, instead of taking and giving it at every step.
+/// Runs to the end, to an event that stops it, or to an error. A run that `asks` Python at every step keeps the interpreter's lock
+/// for a while, instead of taking and releasing it at every step.
 fn to_the_end(
     py: Python<'_>,
     simulation: &mut Simulation,
@@ -1025,7 +1025,7 @@ fn to_the_end(
             return Err(taken(raised).unwrap_or_else(|| raise(py, &error)));
         }
         if asks {
-            // other threads have their turn
+            // lets other threads run
             py.detach(|| ());
         }
         py.check_signals()?;
@@ -1066,7 +1066,7 @@ impl RunData {
         Ok(rows)
     }
 
-    /// What the run was made with, the model among it.
+    /// Settings of the run, including the model.
     fn all_metadata(&self) -> Value {
         let mut metadata = self.metadata.clone();
         metadata["model"] = Value::clone(&self.document);
