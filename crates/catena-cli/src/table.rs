@@ -122,7 +122,7 @@ impl Table {
         }
         let mut text = String::new();
         for line in table.lines() {
-            // the library starts every line with a space for the border that is not there
+            // the library starts every line with a space for the absent border
             let line: String = line.replace(GAP, " ").chars().skip(1).collect();
             let line = match line.strip_prefix("──") {
                 Some(rule) => format!("  {rule}"),

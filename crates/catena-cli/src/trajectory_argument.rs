@@ -75,7 +75,8 @@ pub struct TrajectoryArgument {
     steps: Option<usize>,
 }
 
-/// Search settings of inverse kinematics, with a small tolerance, m and rad: accelerations are differences of positions.
+/// Tolerance of inverse kinematics, and the error above which an instant counts as missed, m and rad: accelerations are
+/// differences of positions.
 const FOLLOWED: f64 = 1e-12;
 const MISSED: f64 = 1e-9;
 

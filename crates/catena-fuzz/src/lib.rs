@@ -318,7 +318,7 @@ fn study(input: &[u8]) -> bool {
     }
 }
 
-/// A list of samples beside a study that takes it.
+/// A list of samples and a study that uses it.
 fn study_list(input: &[u8]) -> bool {
     const STUDY: &str = r#"
         format = "catena-study/1"

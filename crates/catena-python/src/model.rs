@@ -332,7 +332,7 @@ fn nowhere(error: Error) -> Error {
     error.at(Place::default())
 }
 
-/// Reads a file; every reason why it cannot be used is told with its place.
+/// Reads a file; every error gives its location.
 fn read_file(path: &Path, options: &ReadOptions) -> Result<(ModelBuilder, Model)> {
     let builder = catena_io::read_file(path, options)?;
     let model = catena_io::build(&builder, &path.display().to_string())?;

@@ -1,7 +1,7 @@
 //! Sizes at which one method of computing takes over from another, and prefetch distances: everything that depends on the caches of
 //! processors and on nothing in the mechanics.
 //!
-//! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic stands beside it:
+//! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic is given next to it:
 //! 32 KiB in the first level and 1 MiB in the second, as processors for AVX2 and AVX-512 have at least. `cargo bench -p catena --bench cost`
 //! prints the times of every route over the number of bodies, and `--bench instructions` counts instructions on both sides of a size.
 

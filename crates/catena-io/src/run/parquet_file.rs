@@ -95,7 +95,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// An error if the folder of parts is gone, or the part being filled, or, when `all` are to be looked at, any part.
+    /// An error if the folder of parts is gone, or the part being filled, or, if `all` are to be checked, any part.
     fn require_parts(&self, all: bool) -> io::Result<()> {
         let lost = |what: String| {
             let outcome = Outcome::Away;

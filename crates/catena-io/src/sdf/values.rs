@@ -60,7 +60,7 @@ pub(super) fn any_number(node: Node<'_>, tag: &'static str) -> Result<Option<f64
     only(node, tag)?.map(number_of).transpose()
 }
 
-/// The number of a child, if the child is there.
+/// The number of a child, if present.
 pub(super) fn number(node: Node<'_>, tag: &'static str) -> Result<Option<f64>> {
     let Some(child) = only(node, tag)? else {
         return Ok(None);

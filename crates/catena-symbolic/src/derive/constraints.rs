@@ -18,7 +18,7 @@ pub struct ConstraintRows {
     pub names: Vec<String>,
     /// Names of rows that follow from these.
     pub others: Vec<String>,
-    /// Statement that holds only away from dead points.
+    /// Remark on dead points, where the equations are not valid.
     pub note: Option<String>,
     /// ξ.
     pub residual: Option<Vec<Formula>>,

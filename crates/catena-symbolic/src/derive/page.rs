@@ -776,7 +776,7 @@ impl Derivation {
         for (at, formula) in e.psi.iter().flatten().enumerate() {
             let part = ["nx", "ny", "nz", "fx", "fy", "fz"][at % 6];
             let left = name(format!("psi[{}].{part}", at / 6));
-            // of small systems in full, as textbooks have them
+            // for small systems in full, as in textbooks
             let whole = (n <= WHOLE).then(|| self.terms(formula));
             match short(&e.psi, at, &format!("d[{}]", at / 6)).or(whole) {
                 Some(right) if !formula.is_zero() => lines.push(Line { left, right }),
@@ -849,7 +849,8 @@ impl Derivation {
         }
     }
 
-    /// A part of the papers' recursions: each step with the numbers of its equations and the library's name for the same thing.
+    /// A part of the papers' recursions: each step with the numbers of its equations and the library's name for the same
+    /// quantity.
     fn steps_of_the_papers(&self, part: Part, blocks: &mut Vec<Block>) {
         let (title, explanation, steps) = paper::law(part);
         blocks.push(Block::Heading(spans(title)));

@@ -172,7 +172,7 @@ impl Loops {
         lines
     }
 
-    /// Statement that holds only away from dead points.
+    /// Remark on dead points, where the code is not valid.
     pub fn note(&self) -> Option<String> {
         self.has_dead_points.then(|| {
             "The mechanism has dead points, where further rows depend on each other: not valid there.".into()

@@ -172,13 +172,13 @@ impl QuadDerivatives {
         );
     }
 
-    /// What the entries of derivatives of inverse dynamics need, pack by pack.
+    /// Data for the entries of derivatives of inverse dynamics, pack by pack.
     #[inline(always)]
     pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [PairRecord<Wide<V>>]) {
         fill_of_efforts(&self.of_efforts, packs);
     }
 
-    /// What the sweeps of derivatives of forward dynamics need.
+    /// Data for the sweeps of derivatives of forward dynamics.
     #[inline(always)]
     pub fn fill_of_accelerations<V: Vector>(&self, packs: &mut [SweepRecord<Wide<V>>]) {
         fill_of_accelerations(&self.of_accelerations, packs);
@@ -283,7 +283,7 @@ fn motion_pair(motion: &QuadMotion) -> [Quad; 2] {
     [motion.angular, motion.linear]
 }
 
-/// What the entries of derivatives of inverse dynamics need, pack by pack.
+/// Data for the entries of derivatives of inverse dynamics, pack by pack.
 #[inline(always)]
 fn fill_of_efforts<V: Vector>(records: &[OfEfforts], packs: &mut [PairRecord<Wide<V>>]) {
     for pack in 0..packs.len() {
@@ -312,7 +312,7 @@ fn fill_of_efforts<V: Vector>(records: &[OfEfforts], packs: &mut [PairRecord<Wid
     }
 }
 
-/// What the sweeps of derivatives of forward dynamics need, pack by pack.
+/// Data for the sweeps of derivatives of forward dynamics, pack by pack.
 #[inline(always)]
 fn fill_of_accelerations<V: Vector>(
     records: &[OfAccelerations],

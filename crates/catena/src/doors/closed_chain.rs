@@ -59,7 +59,7 @@ pub struct ClosedChain {
     stabilisation: Stabilisation,
     /// Held freedoms.
     held: Vec<usize>,
-    /// The conditions on positions alone, where there are rows on velocities besides.
+    /// The holonomic conditions, where there are nonholonomic ones as well.
     positions: Option<Box<ClosedChain>>,
     /// Workspace of double-double arithmetic, made when first needed.
     sharp: Option<Box<Sharp>>,
@@ -251,7 +251,7 @@ impl ClosedChain {
         of_positions.map_or(0, |chain| self.row_count() - chain.row_count())
     }
 
-    /// The conditions on positions alone, where there are rows on velocities besides.
+    /// The holonomic conditions, where there are nonholonomic ones as well.
     pub fn on_positions(&mut self) -> Option<&mut ClosedChain> {
         self.positions.as_deref_mut()
     }

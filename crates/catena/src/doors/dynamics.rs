@@ -457,7 +457,7 @@ impl Dynamics {
         finite_result("solution of I x = b", &self.model, x)
     }
 
-    /// The factorization as an object of its own, with U, D, ψ, M̂ and their meaning.
+    /// The factorization as an object, with U, D, ψ, M̂ and their meaning.
     pub fn factorization(&self, state: &State) -> Result<Factorization<f64>> {
         if self.is_coupled() {
             return Err(Error::new(

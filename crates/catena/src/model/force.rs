@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct ForceSpec {
     /// Name.
     pub name: String,
-    /// What it does.
+    /// Its kind, with its numbers.
     pub rule: ForceRule,
     /// Where it was defined.
     pub place: Place,
@@ -114,13 +114,13 @@ pub enum ForceAxes {
 pub struct ForceElement {
     /// Its name.
     pub name: Arc<str>,
-    /// What it does.
+    /// Its kind, with its numbers.
     pub law: ForceLaw,
     /// Where it was defined.
     pub place: Place,
 }
 
-/// What a force element does.
+/// Kinds of force elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForceLaw {
     /// A spring and a damper between two points.

@@ -66,7 +66,7 @@ pub struct Sensitivities {
 }
 
 impl Sensitivities {
-    /// States beside the motion in the direction of a parameter, and the weights with which numbers there, minus those of the motion, add
+    /// States near the motion in the direction of a parameter, and the weights with which numbers there, minus those of the motion, add
     /// up to a derivative. The weights differ from sample to sample.
     pub fn beside(&self, parameter: usize) -> [(Vec<f64>, Vec<f64>); 4] {
         let slopes = &self.slopes[parameter];

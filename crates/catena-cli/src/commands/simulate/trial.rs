@@ -141,7 +141,7 @@ pub struct Started {
     model: Model,
     /// The run.
     pub simulation: Simulation,
-    /// What is recorded.
+    /// The recorded columns.
     pub columns: Arc<Columns>,
     is_strict: bool,
 }
@@ -164,7 +164,7 @@ impl Rest {
         }
     }
 
-    /// What is recorded.
+    /// The recorded columns.
     pub fn columns(&self) -> Arc<Columns> {
         Arc::clone(&self.columns)
     }

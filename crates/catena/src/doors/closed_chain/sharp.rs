@@ -38,7 +38,7 @@ pub(super) struct Sharp {
     pub(super) kinematics: Kinematics<DoubleDouble>,
     rows: Rows<DoubleDouble>,
     products: Vec<DoubleDouble>,
-    /// What is to be removed, rounded.
+    /// Residual to be removed, rounded.
     left: Vec<f64>,
 }
 

@@ -27,7 +27,7 @@ struct Lane {
     index: usize,
     t: f64,
     next: StepSize,
-    /// What is recorded next.
+    /// Index of the next record.
     record: usize,
     statistics: Statistics,
     /// Steps tried before the current stretch, and the time at which it began.
