@@ -189,12 +189,12 @@ pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
 }
 
-/// Writes a model as URDF, or says what URDF cannot express. Link frames are put where their joints are.
+/// Writes a model as URDF, or says what URDF cannot express. Link frames are placed at their joints.
 pub fn to_urdf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_urdf(builder)
 }
 
-/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are put where their joints are.
+/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are placed at their joints.
 pub fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_mjcf(builder)
 }

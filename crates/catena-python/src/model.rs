@@ -322,7 +322,7 @@ impl PyModel {
     }
 }
 
-/// Reads a document that was put together in Python: its lines mean nothing to anybody.
+/// Reads a document built in Python, whose line numbers are meaningless.
 fn read(document: &Value) -> Result<ModelBuilder> {
     catena_io::builder_from_json(&document.to_string(), "model", &ReadOptions::default())
         .map_err(nowhere)

@@ -251,7 +251,7 @@ pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
     }
 }
 
-/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and makes a [`Model`].
+/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and builds a [`Model`].
 #[derive(Clone, Debug)]
 pub struct ModelBuilder {
     /// Name of the model.
@@ -338,7 +338,7 @@ impl ModelBuilder {
         self
     }
 
-    /// Checks everything and makes the model.
+    /// Checks everything and builds the model.
     pub fn build(&self) -> Result<Model> {
         check::names(self)?;
         check::numbers(self)?;

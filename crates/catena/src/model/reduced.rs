@@ -16,10 +16,10 @@
 //! spherical, universal            a mass at the centre:  m
 //! ```
 //!
-//! Force elements are not included: callers reject a model that has any ([`Model::expect_no_forces`]).
-//! Inertia that reaches the ground is dropped. Efforts, accelerations and the inertia matrix are unchanged; the single
-//! bodies are no longer physical (a chain of revolute joints has no masses at all), so that energies, momenta and joint
-//! reactions must be computed from the original model.
+//! Force elements are not included: callers reject a model that has any ([`Model::expect_no_forces`]), or evaluate them
+//! in the original frames. Inertia that reaches the ground is dropped. Efforts, accelerations and the inertia matrix
+//! are unchanged; the single bodies are no longer physical (a chain of revolute joints has no masses at all), so that
+//! energies, momenta and joint reactions must be computed from the original model.
 
 use super::{BodyNumbers, JointKind, Model, Tree};
 use crate::elementary;

@@ -136,7 +136,7 @@ impl Count {
     }
 }
 
-/// Numbers are equal by their values, whatever is known of them.
+/// Numbers compare by value, whatever is known about them.
 impl PartialEq for Count {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value

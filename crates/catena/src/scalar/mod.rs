@@ -35,7 +35,7 @@ pub use wide::{Lanes, Vector, Wide};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A number, or something that can stand for one.
+/// A number, or a type that can represent one.
 pub trait Scalar:
     Copy
     + Debug

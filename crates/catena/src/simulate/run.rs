@@ -635,7 +635,7 @@ fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     Ok(())
 }
 
-/// Trial steps that are judged together, to detect a run without progress.
+/// Trial steps considered together to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
 /// This many changes of dry friction within a thousandth of a run count as no progress, and this many of stops, whose impacts may accumulate.

@@ -17,7 +17,7 @@ use crate::state::position_rates;
 /// Most lanes of a register.
 const MOST: usize = 8;
 
-/// Trial steps that are judged together, to detect a trajectory without progress.
+/// Trial steps considered together to detect a trajectory without progress.
 const STRETCH: u64 = 2_000;
 
 /// The trajectory in a lane.
