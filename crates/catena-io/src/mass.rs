@@ -54,7 +54,7 @@ impl Mass {
         self
     }
 
-    /// Enforces at least this mass and these principal moments.
+    /// Raises the mass and the principal moments to at least these values.
     pub(crate) fn bounded(self, mass: f64, moment: f64) -> Mass {
         let (moments, axes) = principal(self.tensor);
         let larger = Mass {

@@ -277,7 +277,7 @@ impl TreeSystem {
         all.map(|j| self.friction.standing(j)).collect()
     }
 
-    /// Their conditions that are new compared with before.
+    /// The changes of their conditions since `before`.
     pub(in crate::simulate) fn changes_since(&self, before: &[Standing]) -> Vec<Change> {
         let pairs = before.iter().copied().zip(self.standings()).enumerate();
         pairs
