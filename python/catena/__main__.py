@@ -9,7 +9,7 @@ from . import _catena
 
 def main() -> int:
     """Runs the program with the arguments of this process; gives the exit code."""
-    # as a program of its own: Control-C ends it, and so does a closed pipe
+    # as a separate program: Control-C ends it, and so does a closed pipe
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # `--engine ray` reaches a cluster through this interpreter
     os.environ.setdefault("CATENA_PYTHON", sys.executable)

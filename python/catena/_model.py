@@ -789,7 +789,7 @@ class Model(_catena.Model):
         if times.ndim != 1:
             raise ShapeError(f"t has shape {times.shape}, expected (T,)", argument="t", expected="(T,)", given=str(times.shape))
         goal = wanted(targets, centre, len(times))
-        # accelerations are second differences: positions are looked for as exactly as can be
+        # accelerations are second differences: positions are found as accurately as possible
         q, v, a, residual = self._follow(
             times.tolist(), self.neutral() if start is None else start, goal, limits, min(1e-12, float(tolerance)), _count("iterations", iterations)
         )

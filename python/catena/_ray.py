@@ -29,17 +29,17 @@ from .errors import Error, InputError, UnsupportedError
 TARGET = 1.5
 #: Seconds of work in the longest chunk of a large cluster.
 LONGEST = 60.0
-#: The share of its time that the driver may spend on sending and receiving chunks.
+#: Fraction of its time that the driver may spend on sending and receiving chunks.
 BUSY = 0.25
-#: Times as large as the largest chunk so far is the next one at most.
+#: Largest ratio of the next chunk to the largest one so far.
 GROWTH = 8
 #: Chunks for each processor of the cluster, so that none waits for the driver.
 AHEAD = 2
-#: Workers that a sample may take with it.
+#: Workers that a sample may crash.
 DEATHS = 5
-#: Seconds in which an address must answer.
+#: Seconds within which an address must respond.
 PATIENCE = 10.0
-#: Seconds between two looks at the size of the cluster.
+#: Seconds between two checks of the size of the cluster.
 LOOK = 1.0
 
 
@@ -134,7 +134,7 @@ def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes,
     try:
         if _kept[0] != check:
             shipment, measures, record = ray.get(parcel)
-            # instructions that the driver's processor has not, give other bits
+            # instructions that the driver's processor lacks give different bits
             os.environ["CATENA_CPU"] = json.loads(shipment[: shipment.index(b"\n")])["cpu"]
             _kept = (check, _catena.StudyData.unpack(shipment, measures, record))
         begin, used = time.perf_counter(), time.process_time()
@@ -261,10 +261,10 @@ def _end_with_stdin() -> None:
 
 def main() -> int:
     """Carries out what the program `catena` asks for on stdin; samples go to stdout."""
-    # what Ray and its libraries print is not an answer
+    # the output of Ray and its libraries is not a reply
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # Control-C is for whoever started this process; it ends with its stdin
+    # Control-C is for the parent process; this one ends with its stdin
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 

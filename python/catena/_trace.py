@@ -89,7 +89,7 @@ class _Number:
         return _Condition(_Number(self._as(x)), self)
 
     def __le__(self, x: Any) -> Any:
-        # equal, or less: a number that is none is neither
+        # equal, or less: NaN is neither
         return (self < x) | (~(self > x) & (self - x < 1.0))
 
     def __ge__(self, x: Any) -> Any:
@@ -185,7 +185,7 @@ def _where(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def _least(x: Any, y: Any) -> Any:
-    # a number that is none stays none
+    # NaN stays NaN
     return _where(x < y, x, _where(y < x, y, 0.5 * x + 0.5 * y))
 
 
@@ -235,7 +235,7 @@ _TABLE: Dict[str, Any] = {
     "radians": (lambda x: x * (np.pi / 180), 1),
     "deg2rad": (lambda x: x * (np.pi / 180), 1),
 }
-# these work on objects by the operators of Python
+# these work on objects through Python's operators
 _PLAIN = {"add", "subtract", "multiply", "divide", "true_divide", "negative", "positive", "power", "float_power", "matmul", "reciprocal"}
 _PLAIN |= {"bitwise_and", "bitwise_or", "invert", "vecdot", "matvec", "vecmat"}
 

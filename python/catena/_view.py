@@ -14,7 +14,7 @@ from ._catena import answer
 from .errors import Error, InputError
 
 
-# what options of the program are called here
+# names of the program's options here
 OPTIONS = {"--free-base with a file": 'catena.load(file, base="free")', "--open-loops leaves": "open_tree() leaves"}
 
 

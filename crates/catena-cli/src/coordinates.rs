@@ -2,14 +2,14 @@
 
 use catena::Model;
 
-/// What a number of a state is.
+/// Description of a number of a state.
 #[derive(Clone, Debug)]
 pub struct Coordinate {
     /// Name: that of the freedom; for a quaternion the joint's with `.qw`, `.qx`, `.qy`, `.qz`.
     pub name: String,
     /// Unit; empty for a component of a quaternion.
     pub unit: &'static str,
-    /// May it be given as an angle?
+    /// Whether it may be given as an angle.
     pub is_angle: bool,
 }
 
@@ -89,7 +89,7 @@ fn positions(model: &Model) -> Vec<Coordinate> {
     let plain = freedoms(model, Quantity::Position);
     let mut positions = Vec::with_capacity(model.nq());
     for body in &tree.bodies[1..] {
-        // coordinates before a quaternion belong to the freedoms of the same rank
+        // coordinates before a quaternion belong to the freedoms of the same index
         let count = body.kind.quaternion().unwrap_or(body.kind.nq());
         positions.extend_from_slice(&plain[body.v..body.v + count]);
         if body.kind.quaternion().is_some() {
@@ -120,7 +120,7 @@ pub fn position_of_freedom(model: &Model) -> Vec<Option<usize>> {
     positions
 }
 
-/// The place of an independent position, or of the next one after it, among the model's positions.
+/// The index of an independent position, or of the next one after it, among the model's positions.
 pub fn position_place(model: &Model, of_tree: usize) -> usize {
     match model.couplings() {
         None => of_tree,
@@ -128,7 +128,7 @@ pub fn position_place(model: &Model, of_tree: usize) -> usize {
     }
 }
 
-/// Where a typed name belongs to a coordinate that follows others: how it follows, and what to give instead.
+/// For a typed name of a coordinate that follows others: how it follows, and what to give instead.
 pub fn follower(model: &Model, name: &str) -> Option<(String, String)> {
     let couplings = model.couplings()?;
     let dofs = &model.tree().dofs;

@@ -9,7 +9,7 @@
 //! variable = word { .word | [NAME] }
 //! ```
 //!
-//! What variables there are, a [`Vocabulary`] says.
+//! A [`Vocabulary`] defines the variables.
 
 use crate::names;
 use catena::elementary;
@@ -115,10 +115,10 @@ fn sign(x: f64) -> f64 {
 
 /// The variables of formulas.
 pub trait Vocabulary {
-    /// The number of a variable, as `t` or `q.elbow`; else what to say, and a hint.
+    /// The number of a variable, as `t` or `q.elbow`; otherwise an error message and a hint.
     fn variable(&mut self, name: &str) -> std::result::Result<usize, (String, String)>;
 
-    /// Does this function make one number of a motion, so that its argument may change with time? The argument follows.
+    /// Whether this function reduces a motion to one number, so that its argument may change with time. The argument follows.
     fn enters_time(&mut self, _function: &str) -> std::result::Result<bool, String> {
         Ok(false)
     }
@@ -129,20 +129,20 @@ pub trait Vocabulary {
     }
 }
 
-/// Time, state and sensors: t, then positions, then velocities, then what sensors measure (`sensor.imu.sx`).
+/// Time, state and sensors: t, then positions, then velocities, then sensor readings (`sensor.imu.sx`).
 pub struct Motion<'a> {
     /// Names of positions.
     pub positions: &'a [String],
     /// Names of velocities.
     pub velocities: &'a [String],
-    /// Names of what sensors measure, each after the sensor's: `imu.sx`.
+    /// Names of sensor readings, each after the sensor's: `imu.sx`.
     pub sensors: &'a [String],
-    /// Did a formula name one of them?
+    /// Whether a formula named one of them.
     pub looks_at_sensors: bool,
 }
 
 impl Motion<'_> {
-    /// The value of a formula at an instant: of positions, velocities, and what sensors measure if a formula looks at them.
+    /// The value of a formula at an instant: of positions, velocities, and sensor readings if a formula uses them.
     pub fn value(formula: &Expression, t: f64, [q, v, sensors]: [&[f64]; 3]) -> f64 {
         formula.value(&|k| match k {
             0 => t,
@@ -218,7 +218,7 @@ impl Expression {
 
     /// Its value and its derivative, with these values and derivatives of variables.
     pub fn value_and_slope(&self, variable: &dyn Fn(usize) -> (f64, f64)) -> (f64, f64) {
-        // what does not change contributes nothing, whatever the function
+        // a constant contributes nothing, whatever the function
         let along = |slope: f64, change: f64| match change == 0.0 {
             true => 0.0,
             false => slope * change,
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// An error at a place of the text, told by its column.
+    /// An error at a place of the text, given by its column.
     fn error(&self, at: usize, message: String) -> Error {
         let column = 1 + self.text[..at].chars().count();
         Error::new(
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// Takes this sign if it is next.
+    /// Consumes this character if it is next.
     fn take(&mut self, sign: char) -> bool {
         self.skip_spaces();
         let found = self.rest().starts_with(sign);
@@ -445,7 +445,7 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// Is there no comma between the parenthesis that is next and its end?
+    /// Is there no comma between the next parenthesis and its end?
     fn has_one_argument(&self) -> bool {
         let mut depth = 0;
         for c in self.rest().chars() {
@@ -462,7 +462,7 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// A name that continues with `.NAME` or `[NAME]`; the latter may hold any sign. Both reach the vocabulary with a dot.
+    /// A name that continues with `.NAME` or `[NAME]`; the latter may hold any character. Both are passed to the vocabulary with a dot.
     fn dotted(&mut self, word: &str) -> Result<String> {
         let mut name = word.to_string();
         loop {
@@ -545,7 +545,7 @@ mod tests {
             assert_eq!(same, value(t), "{text}");
             assert!((slope - wanted).abs() < 1e-7, "{text}: {slope}, {wanted}");
         }
-        // a constant power of a negative number, and a constant beside a kink
+        // a constant power of a negative number, and a constant next to a kink
         let square = parse("t^2 + sqrt(0)").expect("a formula");
         assert_eq!(square.value_and_slope(&|_| (-3.0, 1.0)), (9.0, -6.0));
     }

@@ -15,12 +15,12 @@ pub struct FormulationArgument {
 }
 
 impl FormulationArgument {
-    /// Is one asked for?
+    /// Whether one is requested.
     pub fn is_given(&self) -> bool {
         self.formulation.is_some()
     }
 
-    /// The one asked for.
+    /// The requested one.
     pub fn formulation(&self) -> Result<Option<Formulation>> {
         let Some(name) = &self.formulation else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Signals that ask the program to end: what was computed is kept, and the message says so. A second signal ends it at once.
+//! Signals that ask the program to end: the results so far are kept, and the message says so. A second signal ends it at once.
 
 use catena::error::{Error, ErrorKind};
 use std::sync::Once;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Exit code of a command that a signal has ended, as shells have it for Control-C.
+/// Exit code of a command ended by a signal, as shells use for Control-C.
 pub const EXIT_CODE: u8 = 130;
 
-/// From now on Control-C, SIGTERM and SIGHUP are only noted: the command must look at [`asked`].
+/// From now on Control-C, SIGTERM and SIGHUP are only recorded: the command must check [`asked`].
 pub fn watch() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -23,8 +23,8 @@ pub fn watch() {
     });
 }
 
-/// From now on a write beyond the limit of file sizes (`ulimit -f`) is an error that the command reports, as on a full disk. The system's own answer is
-/// to kill the process with SIGXFSZ.
+/// From now on a write beyond the limit of file sizes (`ulimit -f`) is an error that the command reports, as on a full disk. By default the system
+/// kills the process with SIGXFSZ.
 pub fn survive_size_limit() {
     #[cfg(unix)]
     {

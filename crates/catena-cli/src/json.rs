@@ -55,7 +55,7 @@ pub fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
     };
     let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
     let sign = if p[0] < 0.0 { -1.0 } else { 1.0 };
-    // + 0.0 makes 0 of -0
+    // + 0.0 turns -0 into 0
     p.map(|x| sign * x / length + 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! The `catena` program as a function of its arguments: for the program itself, and for the Python package, which carries it.
+//! The `catena` program as a function of its arguments: for the program itself, and for the Python package, which includes it.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -28,28 +28,28 @@ mod words;
 use catena::error::Result;
 use std::ffi::OsString;
 
-/// The experiment of a study file, for whoever else computes its samples.
+/// The experiment of a study file, for other users that compute its samples.
 pub use commands::sweep::{Engine, Function, Shipment, Simulations};
 
 /// Motions of the base, as `simulate --base` takes them.
 pub use commands::simulate::base_motion;
 
-/// The optimum of a study file, for whoever else asks for it.
+/// The optimum of a study file, for other users.
 pub use commands::optimize::search;
 
-/// What a run file holds, for whoever else writes one: its columns, its audit with the events, and how its numbers were computed.
+/// Contents of a run file, for other writers: its columns, its audit with the events, and how its numbers were computed.
 pub use commands::simulate::{Chosen, Layout, arithmetic, stops_description, stored};
 
-/// Runs the program with these arguments, its own name first: prints what it finds and gives the exit code.
+/// Runs the program with these arguments, its own name first: prints the results and returns the exit code.
 ///
-/// Arguments that make no sense, `--help` and `--version` end the process at once.
+/// Invalid arguments, `--help` and `--version` end the process at once.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     program::remember(arguments);
     interrupt::survive_size_limit();
     outcome::finish(program::run)
 }
 
-/// What a command prints, typed as words without the program's own name, or what it complains about. It runs within this process and writes
+/// The output of a command, given as words without the program's own name, or its error. It runs within this process and writes
 /// nothing to stdout and stderr.
 pub fn answer(words: &[String]) -> Result<String> {
     let outcome = output::quietly(|| program::run_words(words))?;

@@ -1,4 +1,4 @@
-//! Limits on memory and time: what would exceed them is refused before it is started.
+//! Limits on memory and time: computations that would exceed them are rejected before they start.
 
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use catena::error::{Error, ErrorKind, Result};
 /// Most numbers that are kept at once: 2 GB of them.
 const MOST_NUMBERS: f64 = 2.5e8;
 
-/// Refuses an option that counts something and is not from 1 to `most`.
+/// Rejects a count option that is not from 1 to `most`.
 pub fn count(option: &str, asked: u64, most: u64) -> Result<()> {
     if (1..=most).contains(&asked) {
         return Ok(());
@@ -15,7 +15,7 @@ pub fn count(option: &str, asked: u64, most: u64) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
-/// Refuses an option that must be a positive number.
+/// Rejects an option that is not a positive number.
 pub fn positive(option: &str, asked: f64) -> Result<()> {
     if asked.is_finite() && asked > 0.0 {
         return Ok(());
@@ -24,7 +24,7 @@ pub fn positive(option: &str, asked: f64) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message))
 }
 
-/// Refuses results that would not fit into memory: `many` of them, of `each` numbers.
+/// Rejects results that would not fit into memory: `many` of them, of `each` numbers.
 pub fn memory(what: &str, many: usize, each: usize) -> Result<()> {
     let numbers = many as f64 * each as f64;
     if numbers <= MOST_NUMBERS {
@@ -37,7 +37,7 @@ pub fn memory(what: &str, many: usize, each: usize) -> Result<()> {
     Err(Error::new(ErrorKind::Input, message).hint(hint))
 }
 
-/// Refuses a model with more freedoms than a command can take.
+/// Rejects a model with more degrees of freedom than a command supports.
 pub fn freedoms(model: &Model, command: &str, most: usize) -> Result<()> {
     if model.nv() <= most {
         return Ok(());
@@ -51,7 +51,7 @@ pub fn freedoms(model: &Model, command: &str, most: usize) -> Result<()> {
         .hint("`inverse`, `forward` and `simulate` take models of any size"))
 }
 
-/// Refuses a mechanism with more rows of constraints than dense matrices of them allow.
+/// Rejects a mechanism with more rows of constraints than dense matrices of them allow.
 pub fn rows(model: &Model, command: &str, copies: usize, most: usize) -> Result<()> {
     let asked = (model.constraint_rows() as f64) * copies as f64;
     if asked <= most as f64 {

@@ -74,7 +74,7 @@ pub struct ModelOptions {
     no_forces: bool,
 }
 
-/// A model with the links and joints it was made of.
+/// A model with the links and joints it was built from.
 #[derive(Clone)]
 pub struct Loaded {
     /// The links and joints as they were named.
@@ -86,11 +86,11 @@ pub struct Loaded {
 type Change = dyn Fn(Loaded) -> Result<Loaded>;
 
 thread_local! {
-    /// What is done to every model that this thread loads.
+    /// Change applied to every model that this thread loads.
     static CHANGE: RefCell<Option<Rc<Change>>> = const { RefCell::new(None) };
 }
 
-/// Restores what was done to models before, also after a panic.
+/// Restores the previous change, also after a panic.
 struct Restored(Option<Rc<Change>>);
 
 impl Drop for Restored {
@@ -99,7 +99,7 @@ impl Drop for Restored {
     }
 }
 
-/// Does something on this thread with every model changed in this way after it is loaded.
+/// Runs a function on this thread with this change applied to every model after it is loaded.
 pub fn with_change<T>(
     change: impl Fn(Loaded) -> Result<Loaded> + 'static,
     what: impl FnOnce() -> T,
@@ -109,7 +109,7 @@ pub fn with_change<T>(
 }
 
 impl ModelOptions {
-    /// The model of this name, so changed.
+    /// The model of this name, with this change.
     pub fn of(&self, name: &str) -> ModelArgument {
         ModelArgument {
             name: name.into(),
@@ -190,7 +190,7 @@ impl ModelArgument {
         self.load().map(|loaded| loaded.model)
     }
 
-    /// The model with its couplings as constraints, for what works with multipliers: every joint has its coordinates.
+    /// The model with its couplings as constraints, for computations with multipliers: every joint has its coordinates.
     pub fn whole_model(&self) -> Result<Model> {
         self.model().map(Model::with_couplings_as_constraints)
     }
@@ -262,7 +262,7 @@ fn is_file_name(name: &str) -> bool {
     name.contains(['/', '\\', '.'])
 }
 
-/// Adds to an error about a missing file a suggestion of what was meant.
+/// Adds a suggestion to an error about a missing file.
 fn missing_file(path: &Path, error: Error) -> Error {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     if embedded::builder(&stem).is_ok() {

@@ -1,4 +1,4 @@
-//! The known name most like a mistyped one.
+//! The known name closest to a mistyped one.
 
 use strsim::damerau_levenshtein;
 

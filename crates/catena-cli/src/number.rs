@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 pub struct Typed {
     /// Its value; radians for an angle.
     pub value: f64,
-    /// Was it written as an angle, with `deg`, `rad` or `pi`?
+    /// Whether it was written as an angle, with `deg`, `rad` or `pi`.
     pub is_angle: bool,
 }
 

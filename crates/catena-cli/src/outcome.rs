@@ -44,7 +44,7 @@ impl Outcome {
         self
     }
 
-    /// Fails in the words `wrong` if the check of a state, counted from 0, is off by more than is allowed, or by what is not a number.
+    /// Fails with the message `wrong` if the check of a state, counted from 0, differs by more than allowed, or is NaN.
     pub fn require(&mut self, state: usize, wrong: &str, difference: f64, allowed: f64) {
         if !within(difference, allowed) {
             self.failures.push(format!(
@@ -56,7 +56,7 @@ impl Outcome {
         }
     }
 
-    /// The first failed check or refusal, as an error.
+    /// The first failed check or unusable input, as an error.
     pub fn expect_success(self) -> Result<(), Error> {
         match self.refusals.into_iter().chain(self.failures).next() {
             None => Ok(()),
@@ -75,7 +75,7 @@ impl Outcome {
     }
 }
 
-/// The exit code where a command did not come to its end.
+/// The exit code where a command did not finish.
 fn of_refusal() -> u8 {
     match interrupt::asked() {
         true => interrupt::EXIT_CODE,

@@ -28,11 +28,11 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 thread_local! {
-    /// Are messages of this thread left out?
+    /// Whether messages of this thread are suppressed.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something without messages: what would be said of every sample of a study.
+/// Runs a function without messages, which would be repeated for every sample of a study.
 pub fn quietly<T>(what: impl FnOnce() -> T) -> T {
     let before = QUIET.replace(true);
     let done = what();
@@ -60,7 +60,7 @@ pub fn left_out(path: &Path, bytes: u64) -> String {
 /// The files this process has read.
 static INPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// The next command has inputs of its own.
+/// Clears them: the next command has its own inputs.
 pub fn forget_inputs() {
     INPUTS
         .lock()
@@ -78,7 +78,7 @@ pub fn note_input(path: &Path) {
     }
 }
 
-/// Refuses to write to a file that the command has read.
+/// Rejects writing to a file that the command has read.
 pub fn refuse_input(path: &Path) -> Result<()> {
     let Ok(target) = fs::canonicalize(path) else {
         return Ok(());

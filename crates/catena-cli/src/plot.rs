@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 /// Dots of a braille cell, by row and column, as bits of its code point.
 const DOTS: [[u32; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
 
-/// Draws y over x in a box of so many cells; the axes carry their ends, `unit_x` and `unit_y` their units. Where a number is not finite
-/// the curve has a gap, and a line below says how many there are.
+/// Draws y over x in a box of this many cells; the axes show their ends, with the units `unit_x` and `unit_y`. Non-finite numbers leave
+/// gaps, and a line below says how many there are.
 pub fn curve(x: &[f64], y: &[f64], size: (usize, usize), units: (&str, &str)) -> String {
     let (width, height) = size;
     let (left, right) = range(x);

@@ -117,7 +117,7 @@ enum Command {
 }
 
 impl Command {
-    /// Does everything this command prints or writes come from arithmetic that `--portable` fixes?
+    /// Whether everything this command prints or writes comes from arithmetic that `--portable` fixes.
     ///
     /// `check` compares the paths of this processor, `compare` and `benchmark` measure time; bytes of pictures are not compared with those of
     /// other machines, and workers of a cluster choose their arithmetic themselves.
@@ -149,7 +149,7 @@ impl Command {
     }
 }
 
-/// What the program was called with.
+/// The arguments of the program.
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// Keeps the arguments, the program's own name first. A process runs the program once.

@@ -1,4 +1,4 @@
-//! Where two methods in `f64` disagree, or where there is one only, the recursions in double-double arithmetic tell its error.
+//! Where two methods in `f64` disagree, or where there is only one, the recursions in double-double arithmetic give the error.
 
 use crate::number::rough;
 use catena::algorithm::coupled::CoupledDynamics;
@@ -110,7 +110,7 @@ pub fn acceleration_error(
 /// A state that violates its constraints by no more, m or rad, m/s or rad/s, is closed to round-off.
 const ROUND_OFF: f64 = 1e-12;
 
-/// Rows that count as dependent are so to round-off, or to this fraction of the largest.
+/// Rows that count as dependent are dependent to round-off, or to this fraction of the largest.
 const DEPENDENT: f64 = 1e-13;
 
 /// Is the state closed to round-off?
@@ -118,8 +118,8 @@ pub fn is_closed(accuracy: Accuracy) -> bool {
     accuracy.violation <= ROUND_OFF
 }
 
-/// Which error of a closed chain must be within [`ALLOWED`]. Of a state that its user closed to a few digits only that of the arithmetic: the other one tells
-/// what these digits are worth.
+/// Which error of a closed chain must be within [`ALLOWED`]. For a state that its user closed to a few digits, only that of the arithmetic: the other one
+/// shows the effect of these digits.
 pub fn closed_error(accuracy: Accuracy) -> f64 {
     match is_closed(accuracy) {
         true => accuracy.error(),
@@ -164,7 +164,7 @@ pub fn error(found: &[f64], right: &[DoubleDouble]) -> f64 {
     error_above(found, right, 0.0)
 }
 
-/// Error of `f64` results, relative to the largest of the exact ones or to a size that is not small.
+/// Error of `f64` results, relative to the largest of the exact ones or to a given size.
 fn error_above(found: &[f64], right: &[DoubleDouble], least: f64) -> f64 {
     let scale = right.iter().fold(least, |m, x| larger(m, x.value().abs()));
     let off = found.iter().zip(right).fold(0.0, |m, (x, right)| {

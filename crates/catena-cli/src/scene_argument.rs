@@ -1,4 +1,4 @@
-//! What `view`, `report` and `render` show: a model or a run.
+//! The subject of `view`, `report` and `render`: a model or a run.
 
 use crate::model_argument::ModelOptions;
 use crate::output;
@@ -16,13 +16,13 @@ const FEW: usize = 3;
 
 /// A model or a run, as the page shows it.
 pub struct Sight {
-    /// What the page gets.
+    /// Data for the page.
     pub subject: Subject,
     /// The model.
     pub model: Model,
     /// The run, if it is one.
     pub run: Option<Run>,
-    /// What could not be shown.
+    /// Items that could not be shown.
     pub notes: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Sight {
         Sight::with_visuals(subject, model, None, visuals)
     }
 
-    /// A run and the model that it tells.
+    /// A run and the model recorded in it.
     pub fn of_run(path: &Path, budget: Budget, visuals: Option<&Path>) -> Result<Self> {
         output::note_input(path);
         let run = read_run(path)?;
@@ -89,7 +89,7 @@ pub fn with_equations(subject: Subject, model: &Model) -> Subject {
     }
     match Derivation::new(model, Keep::default(), Style::Closed, false) {
         Ok(derivation) => subject.with_equations(&derivation.document().html()),
-        // models with what has no formula have no equations to show
+        // models with features that have no formula have no equations to show
         Err(_) => subject,
     }
 }

@@ -10,7 +10,7 @@ use catena::spatial::{Force, Vec3};
 use catena::{Base, Dynamics, Model, State};
 use serde_json::{Map, Value, json};
 
-/// Positions that changed by no more than this, m or rad, were not moved: round-off.
+/// Changes of positions up to this, m or rad, are round-off.
 const UNMOVED: f64 = 1e-14;
 
 /// A wrench on a frame: world axes, the force at the frame's origin.
@@ -24,7 +24,7 @@ pub struct Wrench {
     pub force: [f64; 3],
 }
 
-/// A state, the accelerations and efforts asked about, and external wrenches.
+/// A state, the given accelerations and efforts, and external wrenches.
 #[derive(Clone, Debug)]
 pub struct Situation {
     /// Time, where it has one.
@@ -37,12 +37,12 @@ pub struct Situation {
     pub effort: Vec<f64>,
     /// External wrenches.
     pub wrenches: Vec<Wrench>,
-    /// Freedoms whose velocities were given by name. Where rows limit velocities, assembly keeps these, and the others follow.
+    /// Freedoms whose velocities were given by name. With nonholonomic rows, assembly keeps these, and the others follow.
     pub named: Vec<usize>,
 }
 
 impl Situation {
-    /// The state that the model begins with, nothing acting.
+    /// The model's initial state, with nothing acting.
     pub fn start(model: &Model) -> Self {
         Situation {
             time: None,

@@ -102,7 +102,7 @@ impl StateArgument {
         self.random
     }
 
-    /// Are velocities asked for, by `--v` or a file? Else they are those that the model begins with, or random.
+    /// Whether velocities are given, by `--v` or a file. Otherwise they are the initial ones of the model, or random.
     pub fn gives_velocities(&self) -> bool {
         self.v.is_some() || self.state.is_some()
     }

@@ -8,7 +8,7 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 
 /// Numbers this much smaller than the largest of their column are round-off.
 const ROUND_OFF: f64 = 1e-14;
-/// Stands for a space that must not be trimmed while the table is laid out.
+/// Placeholder for a space that must not be trimmed while the table is laid out.
 const GAP: char = '\u{a0}';
 
 /// A table made column by column.
@@ -47,7 +47,7 @@ impl Table {
     #[must_use]
     pub fn numbers(self, head: &str, cells: impl IntoIterator<Item = Option<f64>>) -> Self {
         let cells: Vec<Option<f64>> = cells.into_iter().collect();
-        // what is not finite is written as it is, and makes nothing else small
+        // non-finite numbers are written as they are, and do not make others small
         let sizes = cells.iter().flatten().map(|x| x.abs());
         let largest = largest_of(sizes.filter(|size| size.is_finite()));
         let written = cells.into_iter().map(|cell| match cell {
@@ -122,7 +122,7 @@ impl Table {
         }
         let mut text = String::new();
         for line in table.lines() {
-            // the library starts every line with a space for the border that is not there
+            // the library starts every line with a space for the absent border
             let line: String = line.replace(GAP, " ").chars().skip(1).collect();
             let line = match line.strip_prefix("──") {
                 Some(rule) => format!("  {rule}"),

@@ -75,14 +75,15 @@ pub struct TrajectoryArgument {
     steps: Option<usize>,
 }
 
-/// What inverse kinematics looks for, and what it may leave, m and rad: accelerations are differences of positions.
+/// Tolerance of inverse kinematics, and the error above which an instant counts as missed, m and rad: accelerations are
+/// differences of positions.
 const FOLLOWED: f64 = 1e-12;
 const MISSED: f64 = 1e-9;
 
 const KINDS: [&str; 3] = ["cycloid", "quintic", "paper"];
 
 impl TrajectoryArgument {
-    /// The instants of the motion, if one is asked for.
+    /// The instants of the motion, if requested.
     pub fn situations(&self, model: &Model) -> Result<Option<Vec<Situation>>> {
         let situations = self.instants(model)?;
         let states = situations.iter().flatten();
@@ -153,7 +154,7 @@ impl TrajectoryArgument {
         paper(model)
     }
 
-    /// The joints that move a frame as the file says.
+    /// The joint motion that moves a frame as given in the file.
     fn of_frame(&self, model: &Model, frame: &str, file: &str) -> Result<Vec<Situation>> {
         let refuse = |message: String| Error::new(ErrorKind::Input, message);
         if KINDS.contains(&file) {

@@ -56,7 +56,7 @@ impl<'a> Element<'a> {
         Place::new(Arc::clone(&self.file), self.node.line)
     }
 
-    /// "`model.gravity` …", with an end of the caller's.
+    /// "`model.gravity` …", completed by the caller.
     pub(super) fn error(&self, end: impl AsRef<str>) -> Error {
         self.error_of(ErrorKind::Syntax, end)
     }
@@ -77,7 +77,7 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Adds this element's place to an error that has none yet.
+    /// Adds this element's location to an error that has none yet.
     pub(super) fn blame_unplaced(&self, error: Error) -> Error {
         if *error.place() == Place::default() {
             self.blame(error)
@@ -176,14 +176,14 @@ impl<'a> Element<'a> {
         Ok(array)
     }
 
-    /// A vector of length 1; the file's may have any length but zero.
+    /// A vector of length 1; that in the file may have any nonzero length.
     pub(super) fn direction(&self) -> Result<Vec3<f64>> {
         let vector = self.vector()?;
         let unit = vector.unit().filter(|_| vector.norm() >= 1e-12);
         unit.ok_or_else(|| self.error("is not a direction: it has no usable length"))
     }
 
-    /// A unit quaternion (w, x, y, z); the file's may have any length but zero.
+    /// A unit quaternion (w, x, y, z); that in the file may have any nonzero length.
     pub(super) fn quaternion(&self) -> Result<[f64; 4]> {
         let quaternion: [f64; 4] = self.array()?;
         unit(quaternion).ok_or_else(|| self.error("is not a rotation: it has no usable length"))
@@ -252,7 +252,7 @@ impl<'a> Object<'a> {
         Some(self.child(entry)).filter(|element| !element.is_null())
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub(super) fn require(&self, key: &str) -> Result<Element<'a>> {
         self.get(key).ok_or_else(|| {
             let path = self.path_of(key);

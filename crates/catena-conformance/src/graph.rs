@@ -17,7 +17,7 @@ use catena::Matrix;
 use catena::model::JointKind;
 use catena::spatial::{Mat3, Vec3};
 
-/// Joints that count: all of them on the ground, all but the root's of a floating tree.
+/// Joints that count: all of a tree on the ground, all except the root's of a floating tree.
 fn hinges(multibody: &Multibody) -> &[usize] {
     if multibody.model.tree().is_free_floating() {
         &multibody.children[1..]
@@ -40,7 +40,7 @@ pub(super) fn incidence(multibody: &Multibody) -> Numbers {
     Numbers::List(rows.collect())
 }
 
-/// The path matrix T, one row per joint, the root's included.
+/// The path matrix T, one row per joint, including the root's.
 pub(super) fn paths(multibody: &Multibody) -> Numbers {
     let matrix = multibody.model.tree().path_matrix();
     let rows = multibody.children.iter().map(|&child| {

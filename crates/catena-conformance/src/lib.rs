@@ -1,5 +1,5 @@
 //! Conformance cases: states of a system with the accelerations, efforts, matrices and loads that are known for them, and
-//! motions with what is known of them at some instants.
+//! motions with known values at some instants.
 //!
 //! A case is a JSON file that any engine can read; `docs/conformance.md` describes its format. [`verify_file`] computes every
 //! expected quantity through catena's public interface and reports the worst difference of each; [`export_case`] writes a
@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Nothing is silently ignored: an unknown quantity, an unknown key and a case that expects nothing are errors, and unknown kinds
-//! of cases are refused as unsupported.
+//! of cases are rejected as unsupported.
 
 mod element;
 mod export;

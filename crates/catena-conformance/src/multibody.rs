@@ -29,7 +29,7 @@ pub(super) const JOINT_TYPES: [JointKind; 8] = [
     JointKind::Free,
 ];
 
-/// A model, and which of catena's bodies the case means.
+/// A model, and the correspondence of catena's bodies to those of the case.
 pub(super) struct Multibody {
     pub model: Model,
     /// Catena's number of each body of the case.
@@ -236,7 +236,7 @@ fn read_loop(element: &Element<'_>, index: usize, bodies: usize) -> Result<Const
     }))
 }
 
-/// Right-handed orthonormal axes of which this unit vector is the third.
+/// Right-handed orthonormal axes with this unit vector as the third.
 fn frame_with_z(z: Vec3<f64>) -> Mat3<f64> {
     // across the coordinate axis that is furthest from z
     let [x, y, _] = z.map(f64::abs).to_array();
@@ -548,7 +548,7 @@ impl Subject for TreeAtInstant {
 }
 
 fn normalise(quaternion: &mut [f64], element: &Element<'_>) -> Result<()> {
-    // a quaternion whose squares overflow is refused, not scaled
+    // a quaternion whose squares overflow is rejected, not scaled
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     if length < 1e-12 || !length.is_finite() {
         return Err(element.error("is not a rotation: its quaternion has no usable length"));

@@ -1,11 +1,11 @@
 //! How many digits of a quantity the numbers of a case determine.
 //!
-//! A case is computed once as given and a few times more with every number of its models and states perturbed in the last
+//! A case is computed once as given and a few more times with every number of its models and states perturbed in the last
 //! digits. The resulting change is the noise of a quantity: small where the quantity is well conditioned, large where large
 //! terms cancel or the system is ill-conditioned. Entries that should be zero have noise, too, and need no special rule.
 //!
 //! A case whose orientations or pivots depend on the last digits, such as one with an angle of 10²⁰ rad or a massless arm, would
-//! be all noise, and any result would pass. It is refused.
+//! be all noise, and any result would pass. It is rejected.
 
 use super::element::Element;
 use super::report::{Comparison, Numbers, TOLERANCE};
@@ -23,7 +23,7 @@ pub(super) const SHAKE: f64 = 1e-14;
 /// Number of perturbed copies.
 const COPIES: u64 = 5;
 
-/// The noise of a quantity is this many times the largest change seen: internal round-off is not perturbed, and copies are few.
+/// The noise of a quantity is this many times the largest change observed: internal round-off is not perturbed, and copies are few.
 const SAFETY: f64 = 30.0;
 
 /// The main method may be noisier than another one, but not by more than this factor.
@@ -35,9 +35,9 @@ const UNDETERMINED: f64 = 1e-5;
 /// Keys whose numbers are not those of a model or state.
 const NOT_SHAKEN: &[&str] = &["parent", "child", "u", "expected", "accuracy"];
 
-/// Something whose quantities can be computed.
+/// A subject whose quantities can be computed.
 pub(super) trait Subject {
-    /// A quantity by name, by every method, the main one first; nothing if the name is unknown.
+    /// A quantity by name, by every method, the main one first; none if the name is unknown.
     fn quantity(&mut self, name: &str) -> Result<Option<Vec<Numbers>>>;
 
     /// Names of the methods for accelerations and loads, where there are several.
@@ -66,7 +66,7 @@ pub(super) fn foundations(dynamics: &mut Dynamics, state: &State) -> Result<Numb
     ]))
 }
 
-/// A state of a case, and what is expected of it, by name.
+/// A state of a case, and its expected quantities, by name.
 pub(super) struct Sample<'a, T> {
     pub element: Element<'a>,
     pub subject: T,

@@ -2,7 +2,7 @@
 //!
 //! The case describes every body by its absolute orientation and angular velocity, catena by those relative to the body
 //! before it. With a_i from the outboard to the inboard joint of body i and r_i from the outboard joint to its mass centre,
-//! both in its axes, the joints are seen from the mass centre at a_i − r_i (inboard) and −r_i (outboard).
+//! both in its axes, the joints are at a_i − r_i (inboard) and −r_i (outboard) from the mass centre.
 
 use super::COMMON_KEYS;
 use super::element::{Element, Object};

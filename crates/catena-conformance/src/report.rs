@@ -20,7 +20,7 @@ pub struct Quantity {
     pub name: String,
     /// Absolute difference in the worst entry.
     pub worst: f64,
-    /// What that difference is measured against: the size of the entry or, where that is larger, the noise of the
+    /// Reference for that difference: the size of the entry or, where that is larger, the noise of the
     /// quantity over the tolerance, so that differences within the noise are accepted.
     pub scale: f64,
     /// `worst` / `scale`; 0 where nothing differs, non-finite where the result is unusable.
@@ -40,7 +40,7 @@ pub struct Report {
     pub id: String,
     /// Kind of the case.
     pub kind: String,
-    /// What the case is about.
+    /// Title of the case.
     pub title: String,
     /// Every quantity that was compared, in the order of the case.
     pub quantities: Vec<Quantity>,
@@ -51,7 +51,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Was anything compared, and is all of it within its tolerance?
+    /// Whether anything was compared, and all of it is within its tolerance.
     pub fn passed(&self) -> bool {
         !self.quantities.is_empty() && self.quantities.iter().all(|quantity| quantity.ok)
     }
@@ -129,7 +129,7 @@ impl Numbers {
         Numbers::List(items.into_iter().map(Into::into).collect())
     }
 
-    /// All numbers, one after the other.
+    /// All numbers, one after another.
     fn flat(&self) -> Vec<f64> {
         match self {
             Numbers::One(number) => vec![*number],

@@ -1,4 +1,4 @@
-//! What a system of bodies does under given loads: accelerations of joints and bodies, and the loads in the joints.
+//! Response of a system of bodies to given loads: accelerations of joints and bodies, and the loads in the joints.
 
 use super::report::Numbers;
 use catena::algorithm::constrained::{Axes, Stabilisation};
@@ -14,7 +14,7 @@ use catena::spatial::{Force, Mat3, Pose, Vec3};
 use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 
-/// Most freedoms for which the classical O(n³) method is run besides the O(n) one.
+/// Most degrees of freedom for which the classical O(n³) method is run in addition to the O(n) one.
 pub(super) const DENSE_LIMIT: usize = 600;
 
 /// Most bodies for which all formulations in maximal coordinates are run, too.
@@ -46,7 +46,7 @@ pub(super) struct Situation {
     pub external: Vec<Load>,
 }
 
-/// What one body does, in inertial components.
+/// Motion of one body, in inertial components.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BodyMotion {
     /// Mass centre, its velocity and acceleration.
@@ -66,14 +66,14 @@ pub(super) struct BodyMotion {
     pub hinge_torque: Vec3<f64>,
 }
 
-/// What all bodies do.
+/// Motion of all bodies.
 #[derive(Clone)]
 pub(super) struct Response {
     /// Accelerations of the joints.
     pub vdot: Vec<f64>,
     /// By catena's body number; 0 is the ground.
     pub bodies: Vec<BodyMotion>,
-    /// Are the loads in the joints known?
+    /// Whether the loads in the joints are known.
     ///
     /// They come from inverse dynamics in baseline arithmetic. Accelerations computed in another arithmetic would
     /// add round-off to them.
@@ -82,7 +82,7 @@ pub(super) struct Response {
     pub loops: Vec<Force<f64>>,
     /// Further results of a closed chain.
     pub closed: Option<Closed>,
-    /// Was it computed in maximal coordinates?
+    /// Whether it was computed in maximal coordinates.
     pub maximal: bool,
     /// Name of the method.
     pub route: &'static str,
@@ -113,14 +113,14 @@ impl Response {
     }
 }
 
-/// What only a closed chain has.
+/// Results that only a closed chain has.
 #[derive(Clone, Copy)]
 pub(super) struct Closed {
     /// Number of independent rows of the loops, where the method gives it.
     pub rank: Option<usize>,
     /// Length of the vector of all loads.
     pub norm: f64,
-    /// Largest distance of two hinge points that should be one.
+    /// Largest distance of two hinge points that should coincide.
     pub gap: f64,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Closed {
 pub(super) struct System {
     fast: Dynamics,
     plain: Dynamics,
-    /// With loops: rows in the parent's axes and in world axes. `fast` and `plain` are those of the tree then.
+    /// With loops: rows in the parent's axes and in world axes. Then `fast` and `plain` belong to the tree.
     closed: Vec<ClosedChain>,
     /// All bodies and hinges, for every formulation there is; not for large systems.
     mechanism: Option<Mechanism>,
@@ -149,7 +149,7 @@ impl System {
         System::with_frames(model, frames, Stabilisation::default())
     }
 
-    /// Bodies described in the frames of their links; loops with stabilised constraints, if asked for.
+    /// Bodies described in the frames of their links; loops with stabilised constraints, if requested.
     pub(super) fn of_links(model: &Model, stabilisation: Stabilisation) -> Self {
         let bodies = model.tree().bodies.iter().enumerate();
         let frames = bodies.map(|(body, info)| frame(body, info.body_from_link));
@@ -214,7 +214,7 @@ impl System {
             return Ok(response);
         }
         // Trees on a free joint are not affected by the base, and their coordinates are measured from the inertial frame. Trees on
-        // the ground do not influence each other: these are computed apart.
+        // the ground do not influence each other: they are computed separately.
         let mut at_rest = situation.clone();
         at_rest.state.base = Base::fixed();
         let apart = respond(dynamics, &self.frames, &at_rest, route)?;

@@ -23,7 +23,7 @@ pub(super) fn read_chain(model: &Element<'_>) -> Result<Model> {
     model.build(&builder)
 }
 
-/// The model is of the form that the kind of the case wants.
+/// The model has the form that the kind of the case requires.
 pub(super) fn expect_kind(model: &Object<'_>, wanted: &str) -> Result<()> {
     let kind = model.require("kind")?;
     let found = kind.text()?;
@@ -216,7 +216,7 @@ fn read_trajectory(element: &Element<'_>) -> Result<PointToPoint> {
     PointToPoint::new(Profile::Cycloid, &start, &end, duration).map_err(|e| element.blame(e))
 }
 
-/// What a sample gives besides positions and velocities.
+/// Quantity that a sample gives besides positions and velocities.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Given {
     Accelerations,
@@ -239,7 +239,7 @@ pub(super) struct Chain {
     given: Given,
     /// The accelerations or efforts given.
     numbers: Vec<f64>,
-    /// The accelerations given, or what the efforts given produce.
+    /// The given accelerations, or those that the given efforts produce.
     vdot: Vec<f64>,
     /// The motion that the trajectory of the case prescribes, where it has one.
     on_trajectory: Option<trajectory::Sample>,

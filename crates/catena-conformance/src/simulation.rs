@@ -4,7 +4,7 @@
 //! that end at the times of the samples. The quantities of a sample are computed from the states there.
 //!
 //! How many digits of a sample are determined is found as for a single state: the run is repeated with perturbed numbers. In
-//! addition no entry must have more digits than an integration can give beside the largest entries of its quantity.
+//! addition no entry is required to have more digits than an integration can give relative to the largest entries of its quantity.
 
 use super::element::{Element, Object, informs};
 use super::noise::{SHAKE, Subject, foundation_noise, routes_and_noise, shake};
@@ -27,7 +27,7 @@ const TOLERANCES: Tolerances = Tolerances {
     absolute: 1e-14,
 };
 
-/// A run that takes more steps than this is given up,
+/// A run that takes more steps than this is abandoned,
 const MOST_STEPS: u64 = 100_000;
 
 /// and after this many, one that at its pace so far would take twice as many.
@@ -43,10 +43,10 @@ const AMPLIFIED: f64 = 1e-8;
 /// Keys of every simulation besides those that all cases have and those of its initial state.
 pub(super) const RUN_KEYS: &[&str] = &["model", "tau", "tau_amp", "tau_omega", "samples"];
 
-/// Makes the subject of a sample from what acts at its time; the sample's own values decide signs of quaternions only.
+/// Builds the subject of a sample from the situation at its time; the sample's own values only determine signs of quaternions.
 type View = dyn Fn(Situation, &Object<'_>) -> Result<Box<dyn Subject>>;
 
-/// A motion from given initial values, and what is expected of it.
+/// A motion from given initial values, and its expected quantities.
 pub(super) struct Run<'a> {
     pub model: Model,
     pub initial: State,
@@ -57,7 +57,7 @@ pub(super) struct Run<'a> {
     pub view: Box<View>,
 }
 
-/// A sample: what is expected at a time, by name.
+/// A sample: the quantities expected at a time, by name.
 pub(super) struct Instant<'a> {
     sample: Object<'a>,
     time: f64,
@@ -117,7 +117,7 @@ pub(super) fn turn_towards(quaternion: &mut [f64], other: &[f64]) -> bool {
 }
 
 impl Run<'_> {
-    /// What acts at the time of every sample, by integration from the initial values.
+    /// The situation at the time of every sample, by integration from the initial values.
     fn situations(&self, method: Method) -> Result<Vec<Situation>> {
         let drift = match self.stabilisation == Stabilisation::default() {
             true => Drift::Project,
@@ -189,7 +189,7 @@ impl Run<'_> {
 struct Found {
     routes: Vec<Numbers>,
     noise: Vec<f64>,
-    /// Does the run amplify the last digits up to here?
+    /// Whether the run has amplified the last digits by this time.
     amplified: bool,
 }
 
@@ -232,7 +232,7 @@ pub(super) fn compare<'a>(
                 routes_and_noise(element, (name, expected), &mut *subject, &mut copies)?;
             let scale = scales.entry(name).or_insert(0.0);
             *scale = scale.max(routes[0].largest());
-            // where large terms cancel, it is their size that counts
+            // where large terms cancel, their size counts
             if let Some(moved) = jostled.quantity(name)? {
                 *scale = scale.max(routes[0].distance(&moved[0]) / SHAKE);
             }

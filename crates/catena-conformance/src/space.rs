@@ -183,7 +183,7 @@ impl Robot {
         self.each(|response| Numbers::list(response.bodies[BASE..].iter().map(&quantity)))
     }
 
-    /// The paper's variables; nothing where the factorization fails.
+    /// The paper's variables; none where the factorization fails.
     fn end_effector(&mut self) -> Result<Option<EndEffector<f64>>> {
         let factors = self
             .system

@@ -44,7 +44,7 @@ impl Written {
     fn write(&self, text: &mut String, depth: usize) {
         match self {
             Written::Number(number) => {
-                // as many digits as it takes to read the same number back
+                // enough digits to read the same number back
                 let _ = write!(text, "{number:?}");
             }
             Written::Whole(number) => {

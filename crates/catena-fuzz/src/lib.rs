@@ -1,5 +1,5 @@
-//! The readers of catena as functions of bytes, and what must hold whatever the bytes are: an input is refused with a message
-//! or accepted, without a panic; and what is accepted gives finite results or an error.
+//! The readers of catena as functions of bytes, and properties that must hold for any bytes: an input is rejected with a
+//! message or accepted, without a panic; and an accepted input gives finite results or an error.
 //!
 //! Two kinds of tests call these [`TARGETS`]. The tests of this crate replay the kept inputs below `fuzz/corpus` and damage
 //! good files at random, as part of the project's test command. `fuzz/run` lets a coverage-guided fuzzer (libFuzzer) search
@@ -26,11 +26,11 @@ use std::path::{Path, PathBuf};
 pub struct Target {
     /// Its name, that of its folder below `fuzz/corpus`.
     pub name: &'static str,
-    /// Good inputs: where damage begins.
+    /// Good inputs, to be damaged.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Is the input text?
     pub is_text: bool,
-    /// Reads the input and uses what it says. True if the reader accepted it.
+    /// Reads the input and uses its contents. True if the reader accepted it.
     pub run: fn(&[u8]) -> bool,
 }
 
@@ -217,7 +217,7 @@ fn run_file(format: &str) -> Vec<u8> {
     bytes
 }
 
-/// Coordinates, velocities and inputs that lie far apart, and numbers that are none.
+/// Coordinates, velocities and inputs that lie far apart, and NaN.
 fn states() -> Vec<Vec<u8>> {
     let numbers = |numbers: &[f64]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
     vec![
@@ -268,7 +268,7 @@ fn finite(numbers: &[f64]) {
     );
 }
 
-/// Efforts, accelerations and inertias of an accepted model are finite, or refused.
+/// Efforts, accelerations and inertias of an accepted model are finite, or rejected.
 fn expect_finite(model: &Model) {
     let model = model.clone().open_tree();
     let mut dynamics = Dynamics::new(&model);
@@ -278,7 +278,7 @@ fn expect_finite(model: &Model) {
     }
 }
 
-/// Asks everything of one state.
+/// Computes every quantity at one state.
 fn ask(dynamics: &mut Dynamics, state: &State, input: &[f64]) {
     if let Ok(tau) = dynamics.inverse(state, input, &[]) {
         finite(tau);
@@ -318,7 +318,7 @@ fn study(input: &[u8]) -> bool {
     }
 }
 
-/// A list of samples beside a study that takes it.
+/// A list of samples and a study that uses it.
 fn study_list(input: &[u8]) -> bool {
     const STUDY: &str = r#"
         format = "catena-study/1"

@@ -13,7 +13,7 @@ thread_local! {
 }
 
 fn hold(bytes: isize) {
-    // a thread that is ending has no counters any more
+    // a thread that is ending no longer has counters
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));

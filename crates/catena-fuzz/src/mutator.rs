@@ -1,10 +1,10 @@
-//! Damage to texts and files that knows a little of their structure: tokens, lines, elements, numbers, lengths.
+//! Damage to texts and files that takes some account of their structure: tokens, lines, elements, numbers, lengths.
 
 use catena::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// Longer than any damaged input may take, on a machine that does other things as well.
+/// Longer than any damaged input may take, on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
 /// Inputs per reader: `usual`, or as many as `CATENA_MUTATIONS` says.
@@ -15,7 +15,7 @@ pub fn inputs(usual: u64) -> u64 {
     }
 }
 
-/// Runs a reader on a damaged input: it may refuse it, but neither panic nor take long. `save` keeps the input that failed.
+/// Runs a reader on a damaged input: it may reject it, but neither panic nor take long. `save` keeps the input that failed.
 pub fn survive<T>(what: &str, seed: u64, input: &[u8], reader: impl FnOnce() -> T) -> T {
     let before = Instant::now();
     let keep = |why: &str| -> String {
@@ -133,11 +133,11 @@ fn damaged_text(text: &str, random: &mut Random) -> String {
         }
         6 => replaced((token.0, token.0), STRANGE[random.below(STRANGE.len())]),
         7 => replaced(token, ""),
-        // lines and elements, once more or not at all
+        // lines and elements, repeated or removed
         8 => pieces(text, '\n', random),
         9 => pieces(text, '<', random),
         10 => pieces(text, ',', random),
-        // the end is missing, or a byte is another
+        // the end is missing, or a byte is changed
         _ => {
             let at = token.0;
             match random.below(4) {

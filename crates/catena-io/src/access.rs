@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Source {
     /// Its name in messages.
     pub file: Arc<str>,
-    /// Are plain numbers degrees where an angle is meant?
+    /// Whether plain numbers are degrees where an angle is expected.
     pub degrees: bool,
 }
 
@@ -27,11 +27,11 @@ impl Source {
     }
 }
 
-/// A table: its keys, and whose it is.
+/// A table: its keys, and its owner.
 pub struct Table<'a> {
-    /// The file it stands in.
+    /// The file that contains it.
     pub source: &'a Source,
-    /// Whose it is in messages, for example "joint `elbow`"; empty for the file itself.
+    /// Its owner in messages, for example "joint `elbow`"; empty for the file itself.
     pub owner: String,
     /// The line it begins on.
     pub line: usize,
@@ -41,7 +41,7 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table that stands for itself in messages.
+    /// A table that is its own owner in messages.
     pub fn new(source: &'a Source, owner: String, node: &'a Node) -> Result<Self> {
         let Value::Table(entries) = &node.value else {
             let who = if owner.is_empty() { "the file" } else { &owner };
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Every key is one of these, and none comes twice.
+    /// Every key is one of these, and none is repeated.
     pub fn expect_keys(&self, known: &[&str]) -> Result<()> {
         for (index, entry) in self.entries.iter().enumerate() {
             let label = self.label(&entry.key);
@@ -74,7 +74,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Line of the first of these keys that is there, and the key.
+    /// Line of the first of these keys that is present, and the key.
     pub fn first_of<'k>(&self, keys: &[&'k str]) -> Option<(usize, &'k str)> {
         keys.iter().find_map(|&key| {
             let entry = self.entries.iter().find(|entry| entry.key == key)?;
@@ -87,7 +87,7 @@ impl<'a> Table<'a> {
         self.entries
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if present.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         Some(Item {
@@ -98,7 +98,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub fn require(&self, key: &str) -> Result<Item<'a>> {
         self.get(key).ok_or_else(|| {
             let message = format!("{} is missing", self.label(key));
@@ -119,7 +119,7 @@ fn label(path: &str, owner: &str) -> String {
     }
 }
 
-/// One value and how messages call it.
+/// One value and its name in messages.
 #[derive(Clone)]
 pub struct Item<'a> {
     source: &'a Source,
@@ -149,7 +149,7 @@ impl<'a> Item<'a> {
         self.source.error(self.node.line, message)
     }
 
-    /// "`axis` of joint `elbow` …", with an end of the caller's.
+    /// "`axis` of joint `elbow` …", completed by the caller.
     pub fn error(&self, end: &str) -> Error {
         self.source
             .error(self.node.line, format!("{} {end}", self.label()))
@@ -185,7 +185,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Radians: a number in the file's unit, or a string with a unit of its own.
+    /// Radians: a number in the file's unit, or a string with its own unit.
     pub fn angle(&self) -> Result<f64> {
         match &self.node.value {
             Value::Number(_) if self.source.degrees => self.number().map(f64::to_radians),

@@ -20,7 +20,7 @@ pub struct NamedArray {
     pub name: &'static str,
     /// Length along every axis.
     pub shape: Vec<usize>,
-    /// As many numbers as the lengths multiply to.
+    /// As many numbers as the product of the lengths.
     pub numbers: Vec<f64>,
 }
 
@@ -52,7 +52,7 @@ impl NamedArray {
         NamedArray::new(name, [numbers.len() / 36, 6, 6], numbers)
     }
 
-    /// Arrays of several states in one, with an axis more in front.
+    /// Arrays of several states in one, with an additional leading axis.
     pub fn stacked(states: Vec<Vec<NamedArray>>) -> Vec<NamedArray> {
         let count = states.len();
         let mut states = states.into_iter();
@@ -69,7 +69,7 @@ impl NamedArray {
     }
 }
 
-/// N_l has 36 n² numbers, T_l 36 nv², and U is made by products of such matrices: models with more freedoms are refused.
+/// N_l has 36 n² numbers, T_l 36 nv², and U is made by products of such matrices: models with more freedoms are rejected.
 pub const MOST_FREEDOMS: usize = 200;
 
 /// Everything of a complement by name, in SI units. Blocks of B_ij are those of N_l; M, M̃ (`M_composite`) have a block per body, M̂
@@ -132,7 +132,7 @@ fn npy(array: &NamedArray) -> Vec<u8> {
     bytes
 }
 
-/// A ZIP archive whose files are stored as they are.
+/// A ZIP archive whose files are stored without compression.
 #[derive(Default)]
 struct Archive {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What a model file shows besides its masses: shapes on links, which no computation uses.
+//! Shapes on links of a model file, which no computation uses.
 
 use crate::document::{file_error, read_text};
 use crate::lines::Lines;
@@ -7,29 +7,29 @@ use catena::error::{ErrorKind, Result};
 use catena::spatial::Pose;
 use std::path::Path;
 
-/// The shapes of a file, and what of it cannot be shown.
+/// The shapes of a file, and those that cannot be shown.
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
     /// The shapes, in the order of the file.
     pub shapes: Vec<Drawn>,
-    /// What is not shown, and why.
+    /// Shapes that are not shown, and why.
     pub notes: Vec<String>,
 }
 
 /// A shape on a link.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The link that carries it; none if it stands on the ground.
+    /// The link that carries it; none if it is on the ground.
     pub link: Option<String>,
     /// Where it is on the link.
     pub link_from_shape: Pose<f64>,
     /// Its shape.
     pub outline: Outline,
-    /// Red, green, blue and opacity, from 0 to 1, if the file says.
+    /// Red, green, blue and opacity, from 0 to 1, if the file gives them.
     pub colour: Option<[f64; 4]>,
 }
 
-/// Outlines of shapes about their middle. The axis of round ones is z.
+/// Outlines of shapes about their centre. The axis of round ones is z.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outline {
     /// Half the sides.
@@ -54,9 +54,9 @@ pub enum Outline {
     },
     /// Triangles.
     Mesh {
-        /// Places of the corners.
+        /// Positions of the vertices.
         vertices: Vec<[f32; 3]>,
-        /// The corners of each triangle.
+        /// The vertices of each triangle.
         faces: Vec<[u32; 3]>,
     },
 }
@@ -69,8 +69,8 @@ pub fn is_mjcf(path: &Path) -> bool {
         .is_ok_and(|format| matches!(format, Format::Mjcf))
 }
 
-/// The geoms of an MJCF file that MuJoCo draws: those of the groups 0 to 2, but no planes. Sizes and files that are wrong are notes;
-/// what concerns the motion alone does not matter.
+/// The geoms of an MJCF file that MuJoCo draws: those of the groups 0 to 2, except planes. Invalid sizes and files become notes;
+/// anything that only concerns the motion is ignored.
 pub fn of_mjcf(path: &Path) -> Result<Drawing> {
     let name = path.display().to_string();
     let text = read_text(path, &name)?;

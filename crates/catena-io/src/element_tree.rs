@@ -1,4 +1,4 @@
-//! Elements of one or more XML files as one tree, each with its place.
+//! Elements of one or more XML files as one tree, each with its location.
 
 use crate::lines::Lines;
 use catena::error::{Error, ErrorKind, Place};
@@ -36,7 +36,7 @@ impl Tree {
     }
 
     /// Adds a copy of an element, without its children, that is the root or will be in `parent`. An element with a prefix keeps it in
-    /// its name; attributes with one are left out: they are of another vocabulary.
+    /// its name; attributes with one are left out: they belong to another vocabulary.
     pub(crate) fn push(
         &mut self,
         node: roxmltree::Node<'_, '_>,
@@ -60,7 +60,7 @@ impl Tree {
         self.elements.len() - 1
     }
 
-    /// Puts an element into another, after those that are there.
+    /// Appends an element to another.
     pub(crate) fn adopt(&mut self, parent: usize, child: usize) {
         self.elements[parent].children.push(child);
     }
@@ -94,7 +94,7 @@ impl<'t> Node<'t> {
         self.all(tag).next()
     }
 
-    /// What an attribute is set to.
+    /// The value of an attribute.
     pub(crate) fn attribute(self, key: &str) -> Option<&'t str> {
         let mut attributes = self.attributes();
         attributes.find(|(name, _)| *name == key).map(|(_, v)| v)

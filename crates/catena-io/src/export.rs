@@ -1,6 +1,6 @@
 //! A model written in catena's own format.
 //!
-//! Numbers are written with as many digits as it takes to read the same number back.
+//! Numbers are written with enough digits to read the same number back.
 
 use crate::schema::FORMAT;
 use catena::model::{
@@ -501,7 +501,7 @@ fn inline(value: &Written, syntax: Syntax) -> String {
     match value {
         Written::Bool(truth) => truth.to_string(),
         Written::Number(number) => match syntax {
-            // JSON has no word for it; the reader takes the string
+            // JSON has no literal for it; the reader accepts the string
             Syntax::Json if !number.is_finite() => format!("\"{number}\""),
             Syntax::Toml if number.is_nan() => "nan".into(),
             _ => format!("{number:?}"),

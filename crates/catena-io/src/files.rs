@@ -1,7 +1,7 @@
-//! Where files are read from: the disk, or a [`Parcel`] that another machine has sent.
+//! Sources of files: the disk, or a [`Parcel`] that another machine has sent.
 //!
-//! Every reader of this crate asks here. [`collected`] notes which files something reads; [`Parcel::open`] lets the same be done where these
-//! files are not.
+//! Every reader of this crate goes through this module. [`collected`] records which files a function reads; [`Parcel::open`] runs the same
+//! function where these files do not exist.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct Parcel {
 enum Source {
     #[default]
     Disk,
-    /// The disk; what is read is noted.
+    /// The disk; files read are recorded.
     Noted(Parcel),
     Parcel(Arc<Parcel>),
 }
@@ -29,7 +29,7 @@ thread_local! {
     static SOURCE: RefCell<Source> = RefCell::default();
 }
 
-/// Restores what the thread read from before, also after a panic.
+/// Restores the thread's previous source, also after a panic.
 struct Restored(Option<Source>);
 
 impl Drop for Restored {
@@ -65,12 +65,12 @@ pub fn size(path: &Path) -> Option<u64> {
     })
 }
 
-/// Do files come from a parcel now?
+/// Whether files currently come from a parcel.
 pub fn are_carried() -> bool {
     SOURCE.with_borrow(|source| matches!(source, Source::Parcel(_)))
 }
 
-/// Notes what was read of a file, where that is wanted and was not done by [`read`]; the last note counts.
+/// Records the contents of a file, where that is wanted and not done by [`read`]; the last record counts.
 pub fn note(path: &Path, bytes: &[u8]) {
     SOURCE.with_borrow_mut(|source| {
         if let Source::Noted(parcel) = source {
@@ -79,7 +79,7 @@ pub fn note(path: &Path, bytes: &[u8]) {
     });
 }
 
-/// Does something on this thread, and notes which files it reads.
+/// Runs a function on this thread, and records which files it reads.
 pub fn collected<T>(what: impl FnOnce() -> T) -> (T, Parcel) {
     let before = SOURCE.replace(Source::Noted(Parcel::default()));
     let mut restored = Restored(Some(before));
@@ -93,7 +93,7 @@ pub fn collected<T>(what: impl FnOnce() -> T) -> (T, Parcel) {
 }
 
 impl Parcel {
-    /// Does something on this thread that reads files from the parcel, and from nowhere else.
+    /// Runs a function on this thread that reads files from the parcel only.
     pub fn open<T>(self: &Arc<Self>, what: impl FnOnce() -> T) -> T {
         let before = SOURCE.replace(Source::Parcel(Arc::clone(self)));
         let _restored = Restored(Some(before));
@@ -112,7 +112,7 @@ mod tests {
 <worldbody><body name="rod"><joint name="hinge" axis="0 1 0"/><geom type="mesh" mesh="rod"/></body></worldbody></mujocoinclude>"#;
     const ROD: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
 
-    /// A model of three files is read once more where they are gone.
+    /// A model of three files is read again after they are gone.
     #[test]
     fn a_model_travels_with_its_files() {
         let folder = std::env::temp_dir().join(format!("catena-parcel-{}", std::process::id()));
@@ -133,7 +133,7 @@ mod tests {
             read().expect("the same model")
         });
         assert_eq!(crate::to_json(&model), crate::to_json(&again));
-        // what is not in the parcel is not there, and the disk is back afterwards
+        // files that are not in the parcel do not exist, and the disk is restored afterwards
         assert!(
             parcel
                 .open(|| super::read(Path::new("Cargo.toml")))

@@ -1,20 +1,20 @@
-//! What changes the dynamics and is not supported: refused, or left out on request.
+//! Unsupported features that change the dynamics: rejected, or left out on request.
 
 use crate::ReadOptions;
 use crate::element_tree::Node;
 use crate::nearest::advice;
 use catena::error::{Error, ErrorKind, Result};
 
-/// What the user lets be left out, and what was.
+/// Features that the user allows to be left out, and those that were.
 pub(crate) struct Ignored {
     names: Vec<String>,
     ignore_unknown: bool,
-    /// What was left out, and where.
+    /// Features left out, and where.
     pub(crate) left_out: Vec<String>,
 }
 
 impl Ignored {
-    /// What the user asked for, of what can be left out of a file of this format.
+    /// The user's choice among the features that can be left out of a file of this format.
     pub(crate) fn new(
         options: &ReadOptions,
         format: &str,
@@ -33,12 +33,12 @@ impl Ignored {
         })
     }
 
-    /// Are unknown elements and attributes left out?
+    /// Whether unknown elements and attributes are left out.
     pub(crate) fn unknown(&self) -> bool {
         self.ignore_unknown
     }
 
-    /// Leaves something out if the user asked for that; otherwise refuses the model because of it.
+    /// Leaves a feature out if the user requested that; otherwise rejects the model.
     pub(crate) fn or_refuse(
         &mut self,
         name: &'static str,

@@ -81,7 +81,7 @@ impl<'a> Parsing<'a> {
     }
 }
 
-/// The keys and values of an object in the order of the file, repeated keys included.
+/// The keys and values of an object in the order of the file, including repeated keys.
 struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {

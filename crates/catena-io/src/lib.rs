@@ -1,7 +1,7 @@
 //! Model files for [`catena`]: its own format in TOML and JSON, URDF, MJCF (MuJoCo's XML) and SDF (Gazebo's).
 //!
-//! Every reader fills a [`ModelBuilder`], whose `build` checks it and makes the [`Model`]. Errors say what is wrong, in
-//! which file and line, and what to do. What a reader leaves out or assumes is listed in the builder's `assumptions`.
+//! Every reader fills a [`ModelBuilder`], whose `build` checks it and builds the [`Model`]. Errors say what is wrong,
+//! in which file and line, and what to do. Omissions and assumptions of a reader are listed in the builder's `assumptions`.
 //!
 //! ```
 //! let text = r#"
@@ -71,14 +71,14 @@ pub struct ReadOptions {
     /// How the root link is attached. A URDF file does not say (default: fixed); in an SDF file a link without a joint to the
     /// world is free; in catena's own format this overrides the key `base`.
     pub base: Option<BaseOption>,
-    /// Refuse inertias that no rigid body can have, which are otherwise read with a warning.
+    /// Reject inertias that no rigid body can have, which are otherwise read with a warning.
     pub strict: bool,
     /// Leave out unknown elements of a URDF file that concern the motion, such as `<constraint>` and
     /// `<loop_joint>`, and list them among the assumptions; of an MJCF or SDF file, unknown elements and attributes. Otherwise they
-    /// are refused.
+    /// are rejected.
     pub ignore_unknown: bool,
-    /// What of an MJCF or SDF file is left out and listed among the assumptions although it changes the dynamics, such as `fluid`,
-    /// `spatial` or `wind`. Otherwise it is refused, with the name to give here.
+    /// Features of an MJCF or SDF file to leave out and list among the assumptions although they change the dynamics, such as
+    /// `fluid`, `spatial` or `wind`. Otherwise they are rejected, with the name to give here.
     pub ignore: Vec<String>,
 }
 
@@ -189,17 +189,17 @@ pub fn to_json(builder: &ModelBuilder) -> String {
     export::to_json(builder)
 }
 
-/// Writes a model as URDF, or says what URDF cannot express. Link frames are put where their joints are.
+/// Writes a model as URDF, or says what URDF cannot express. Link frames are placed at their joints.
 pub fn to_urdf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_urdf(builder)
 }
 
-/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are put where their joints are.
+/// Writes a model as MJCF, or says what MJCF cannot express. Link frames are placed at their joints.
 pub fn to_mjcf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_mjcf(builder)
 }
 
-/// Writes a model as SDF, or says what SDF cannot express. A name is changed where SDF cannot have it; the file says which.
+/// Writes a model as SDF, or says what SDF cannot express. Names that SDF does not allow are changed; the file says which.
 pub fn to_sdf(builder: &ModelBuilder) -> Result<String> {
     xml_export::to_sdf(builder)
 }

@@ -4,7 +4,7 @@ use catena::elementary;
 use catena::model::{Inertial, LinkSpec};
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 
-/// Mass properties, with the inertia in axes of its own.
+/// Mass properties, with the inertia in its own axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mass {
     pub(crate) mass: f64,
@@ -54,7 +54,7 @@ impl Mass {
         self
     }
 
-    /// No less mass, and no smaller principal moment, than this.
+    /// Raises the mass and the principal moments to at least these values.
     pub(crate) fn bounded(self, mass: f64, moment: f64) -> Mass {
         let (moments, axes) = principal(self.tensor);
         let larger = Mass {
@@ -67,7 +67,7 @@ impl Mass {
         }
     }
 
-    /// Where the moments break the triangle inequality: three equal ones with the same sum.
+    /// Where the moments violate the triangle inequality: three equal ones with the same sum.
     pub(crate) fn balanced(self) -> Mass {
         let ([large, middle, small], axes) = principal(self.tensor);
         if large <= middle + small {
@@ -85,7 +85,7 @@ impl Mass {
         }
     }
 
-    /// Gives them to a link.
+    /// Sets them on a link.
     pub(crate) fn put(&self, link: &mut LinkSpec) {
         let inertial = Inertial {
             mass: self.mass,

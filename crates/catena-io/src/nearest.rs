@@ -1,4 +1,4 @@
-//! The known word most like a mistyped one.
+//! The known word closest to a mistyped one.
 
 /// The closest of the known words, if any is close.
 pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! The root link, which is no joint's child, and how it is attached.
+//! The root link, which is not the child of any joint, and how it is attached.
 
 use crate::BaseOption;
 use catena::error::{Error, ErrorKind, Result};
@@ -23,7 +23,7 @@ impl From<BaseOption> for Base {
     }
 }
 
-/// The links that are no joint's child.
+/// The links that are not the child of any joint.
 pub(crate) fn roots(builder: &ModelBuilder) -> Vec<&LinkSpec> {
     let carried: HashSet<&str> = builder.joints.iter().map(|j| &j.child[..]).collect();
     builder
@@ -33,7 +33,7 @@ pub(crate) fn roots(builder: &ModelBuilder) -> Vec<&LinkSpec> {
         .collect()
 }
 
-/// Joins the single root link to the ground, if no joint does it already.
+/// Joins the single root link to the ground, if no joint does so already.
 ///
 /// Where there is no root, or there are several, the model is left unchanged: building it reports the link that is not connected.
 pub(crate) fn join_root(builder: &mut ModelBuilder, base: Base) -> Result<()> {

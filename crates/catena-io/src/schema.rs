@@ -165,7 +165,7 @@ pub(crate) fn read(
     Ok(builder)
 }
 
-/// The keys of the file are known, its format is ours; are its angles in degrees?
+/// The keys of the file are known, its format is ours; returns whether its angles are in degrees.
 fn in_degrees(root: &Node, source: &Source) -> Result<bool> {
     let file = Table::new(source, String::new(), root)?;
     let Some(format) = file.get("format") else {
@@ -482,7 +482,7 @@ fn pitch(table: &Table<'_>, kind: JointKind) -> Result<f64> {
     }
 }
 
-/// For each freedom: is its coordinate an angle?
+/// For each freedom, whether its coordinate is an angle.
 fn rotations(kind: JointKind) -> &'static [bool] {
     match kind {
         JointKind::Fixed => &[],
@@ -550,7 +550,7 @@ fn dofs(table: &Table<'_>, kind: JointKind) -> Result<Vec<Dof>> {
     Ok(dofs)
 }
 
-/// Position that states begin with: a number for each coordinate, quaternions as [w, x, y, z].
+/// Initial position: a number for each coordinate, quaternions as [w, x, y, z].
 fn start(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
     let Some(item) = table.get("start") else {
         return Ok(Vec::new());
@@ -578,7 +578,7 @@ fn start(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
             ))
             .hint("the order is w, x, y, z"));
     }
-    // what is unit to round-off keeps its bits
+    // quaternions of unit length to round-off keep their bits
     if (length - 1.0).abs() > 1e-14 {
         for x in &mut numbers[plain..] {
             *x /= length;
@@ -587,7 +587,7 @@ fn start(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
     Ok(numbers)
 }
 
-/// Velocity that states begin with: a number for each freedom.
+/// Initial velocity: a number for each freedom.
 fn start_velocity(table: &Table<'_>, kind: JointKind) -> Result<Vec<f64>> {
     match table.get("start_velocity") {
         Some(item) => coordinates(&item, rotations(kind)),
@@ -661,7 +661,7 @@ fn limits(item: &Item<'_>, is_angle: bool) -> Result<Option<(f64, f64)>> {
     })
 }
 
-/// Nothing where the file says "none".
+/// None where the file says "none".
 fn unless_none<'a, T>(item: &Item<'a>, read: impl Fn(&Item<'a>) -> Result<T>) -> Result<Option<T>> {
     if item.is_none() {
         Ok(None)

@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    /// A shell is the difference between a solid and a slightly larger one; so is its area, but for the ellipsoid, whose faces
-    /// do not move by the same distance everywhere, and whose shell is 1 µm thick: 4e-6 of it.
+    /// A shell is the difference between a solid and a slightly larger one; so is its area, except for the ellipsoid, whose
+    /// faces do not move by the same distance everywhere, and whose shell is 1 µm thick: 4e-6 of it.
     #[test]
     fn shells_are_rates_of_solids() {
         let h = 1e-4;
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Special shapes are each other: a cube of equal sides is isotropic, a capsule without length is a sphere.
+    /// Special cases coincide: a cube of equal sides is isotropic, a capsule without length is a sphere.
     #[test]
     fn shapes_meet() {
         let point = Shape::Capsule {

@@ -1,8 +1,8 @@
 //! URDF files.
 //!
-//! Two shapes of joints that close loops are read besides the standard, `<constraint>` and `<loop_joint>`; an empty one is unknown.
+//! Two forms of joints that close loops are read beyond the standard, `<constraint>` and `<loop_joint>`; an empty one is unknown.
 //! Elements without effect on the dynamics are listed among the model's assumptions. Unknown elements that may change the
-//! motion are refused, or listed on request.
+//! motion are rejected, or listed on request.
 
 mod joints;
 mod unread;
@@ -128,7 +128,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Mass properties, with the tensor in axes of its own, and those axes.
+    /// Mass properties, with the tensor in its own axes, and those axes.
     fn inertial(&mut self, element: Node<'_, '_>, link: &str) -> Result<(Inertial, Mat3<f64>)> {
         let [origin, mass, inertia] = self.parts(element, ["origin", "mass", "inertia"])?;
         self.note_attributes(element, &[])?;
@@ -179,7 +179,7 @@ impl Reading<'_> {
         Ok(Pose::new(rotation, translation))
     }
 
-    /// Connects the root to the ground and lists what was left out.
+    /// Connects the root to the ground and lists omissions.
     fn finish(mut self, options: &ReadOptions) -> Result<ModelBuilder> {
         let base = options.base.map_or(Base::Fixed, Base::from);
         self.actuators();
@@ -193,7 +193,7 @@ impl Reading<'_> {
         Ok(self.builder)
     }
 
-    /// More than one root is refused here; a missing root, unknown and repeated names are reported by the builder.
+    /// More than one root is rejected here; a missing root, unknown and repeated names are reported by the builder.
     fn one_root(&self) -> Result<()> {
         let mut known: HashSet<&str> = self.builder.links.iter().map(|l| &l.name[..]).collect();
         if self.ground_is_a_link {

@@ -1,4 +1,4 @@
-//! XML that readers of models share: limits of the parser, and its errors with their lines.
+//! XML support shared by the model readers: limits of the parser, and its errors with their lines.
 
 use crate::lines::Lines;
 use catena::error::{Error, ErrorKind, Place, Result};
@@ -17,7 +17,7 @@ pub(crate) fn parse<'t>(text: &'t str, lines: &Lines, format: &str) -> Result<Do
     Document::parse(text).map_err(|error| malformed(&error, text, lines, format))
 }
 
-/// The name of the first element, behind declarations and comments.
+/// The name of the first element, after declarations and comments.
 pub(crate) fn root_tag(text: &str) -> Option<&str> {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text).trim_start();
     loop {
@@ -35,7 +35,7 @@ pub(crate) fn root_tag(text: &str) -> Option<&str> {
     Some(&name[..length])
 }
 
-/// Where the first element starts that has more than [`MOST_ATTRIBUTES`].
+/// Start of the first element with more than [`MOST_ATTRIBUTES`].
 fn crowded_element(text: &str) -> Option<usize> {
     let (mut start, mut count) = (0, 0);
     let mut quote = None;
@@ -60,7 +60,7 @@ fn crowded_element(text: &str) -> Option<usize> {
     None
 }
 
-/// The parser's errors, with the line where it does not give one.
+/// The parser's errors, with the line added where it gives none.
 fn malformed(error: &roxmltree::Error, text: &str, lines: &Lines, format: &str) -> Error {
     use roxmltree::Error as Xml;
     let line = match error {
@@ -81,7 +81,7 @@ fn malformed(error: &roxmltree::Error, text: &str, lines: &Lines, format: &str) 
     }
 }
 
-/// What to do about macros that are not expanded.
+/// Advice for macros that are not expanded.
 pub(crate) const XACRO_ADVICE: &str = "expand the macros first: `xacro model.xacro > model.urdf`";
 
 /// The error for a file whose macros are not expanded.

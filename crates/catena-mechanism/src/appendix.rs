@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Both give the λ of minimum norm. Bᵀ B is never formed, so that dependent rows are distinguished from nearly dependent ones down to
-//! 1e-9 of the largest singular value. The proximal iteration needs no decision about the rank at all:
+//! 1e-9 of the largest singular value. The proximal iteration does not need to determine the rank:
 //!
 //! ```text
 //! (J + μ H Hᵀ) δx = r + μ H s,   δλ = μ (s − Hᵀ δx),   r = u + H λ − J x,  s = b − Hᵀ x
@@ -55,7 +55,7 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
         let x = metric.factor.upper_of_column(w + &(&b * &lambda));
         (x.0, lambda.0)
     });
-    // pivots in the place of singular values: an estimate, without their iteration
+    // pivots in place of singular values: an estimate that needs no iteration
     let pivots: Vec<f64> = (0..rank).map(|k| r[(k, k)].abs()).collect();
     let mut assumptions = vec![];
     metric.note(&mut assumptions);
@@ -172,7 +172,7 @@ pub(crate) struct Damped {
 
 /// Solves with a damping of the multipliers that suits most rows, then with others. The error along a singular value σ of
 /// J^(−1/2) H shrinks by ε/(ε + σ²) with each correction: ε must be far below the smallest nonzero σ². But round-off of the
-/// residuals, divided by ε, enters loads that the rows do not determine: ε should not be smaller than necessary.
+/// residuals, divided by ε, enters indeterminate loads: ε should not be smaller than necessary.
 ///
 /// Returns the residual that was reached if none of them is accepted.
 pub(crate) fn damped(

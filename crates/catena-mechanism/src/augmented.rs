@@ -1,12 +1,12 @@
 //! Augmented bodies (eqs. 28–38, 51) and relative joint rates (eqs. 55–61), for any joints, trees and loops.
 //!
 //! The constraint forces in the tree's hinges are eliminated along the graph. With hinge i at oᵢ, mass centres cₖ, and the displacements
-//! s of sliding hinges as further unknowns (remark 5):
+//! s of sliding hinges as additional unknowns (remark 5):
 //!
 //! ```text
 //! dₖₖ = cₖ − oₖ,   dᵢₖ = o(next hinge from i to k) − oᵢ                                          D = −L̄ T      (remark 3)
 //! a floating tree: minus the mass-weighted mean over its bodies, and the root's slide is that of the mass centre
-//!                     dᵢₖ is then seen from the barycentre of the augmented body i             D = −L T₂ μ   (28)
+//!                     dᵢₖ is then relative to the barycentre of augmented body i             D = −L T₂ μ   (28)
 //! r̈ₖ = … + Σᵢ ω̇ᵢ × dᵢₖ + Σ p̄ s̈ = … + D̃ᵀ ω̇ + P̄ s̈,      y = (ω̇, s̈),  x = x₀ + Z (y − y₀)
 //!
 //! augmented   K = Zᵀ J Z = I + D̃ M D̃ᵀ (and slides),   K y − G λ = ū₂,   Gᵀ y = u₄               (28, 51)
@@ -107,7 +107,7 @@ impl Graph {
             for i in 0..3 {
                 graph.z[(6 * (body - 1) + i, 3 * (body - 1) + i)] = 1.0;
             }
-            // ω̇ᵢ × dᵢₖ for every i on the path, and what slides there
+            // ω̇ᵢ × dᵢₖ for every i on the path, and the slides there
             let (mut at, mut to) = (body, equations.centre[body]);
             while at != 0 {
                 let block = Mat3::skew(origin(at) - to); // −d̃
@@ -233,7 +233,7 @@ impl Graph {
         for (index, slide) in self.slides.iter().enumerate() {
             v[(3 * n + index, slide.freedom)] = slide.advance;
         }
-        // the slide of a floating root is that of the mass centre: the effect of rotations about the root's hinge is added again
+        // the slide of a floating root is that of the mass centre: the effect of rotations about the root's hinge is added back
         for (index, slide) in self.slides.iter().enumerate() {
             if self.floating[slide.body] != slide.body || slide.body == 0 {
                 continue;

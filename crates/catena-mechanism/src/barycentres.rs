@@ -10,8 +10,8 @@
 //! K ω̇ = ū₂ + hinge torques,     ū₂ᵢ = −wᵢ × Kᵢᵢ wᵢ + Σₖ dᵢₖ × Fₖ + Gᵢ + Σⱼ Nᵢⱼ                            (38)
 //! ```
 //!
-//! The product K = I + D̃ M D̃ᵀ, which serves any tree, takes O(n³). This way is for trees that float on one free joint and have no sliding
-//! joint else.
+//! The product K = I + D̃ M D̃ᵀ, which serves any tree, takes O(n³). The closed form is for trees that float on one free joint and have no
+//! other sliding joint.
 
 use catena::Model;
 use catena::algorithm::kinematics::Kinematics;
@@ -33,7 +33,7 @@ pub struct AugmentedBodies {
 }
 
 impl AugmentedBodies {
-    /// In the position that `kinematics` has.
+    /// At the position of `kinematics`.
     pub fn new(model: &Model, kinematics: &Kinematics<f64>) -> Result<Self> {
         if let Some(why) = why_not(model) {
             return Err(Error::new(
@@ -53,7 +53,7 @@ impl AugmentedBodies {
         }
         let hinge = |i: usize| kinematics.world_from_body[i].translation;
         let tree = model.tree();
-        // masses beyond every hinge, seen from the root
+        // masses beyond every hinge, outward from the root
         let mut beyond = masses.clone();
         for i in (2..=n).rev() {
             beyond[tree.parent(i)] += beyond[i];
@@ -69,7 +69,7 @@ impl AugmentedBodies {
         };
         for i in 1..=n {
             let children = (i + 1..=n).filter(|&child| tree.parent(child) == i);
-            // mass and place of what is at each hinge; the root has none towards its own free joint
+            // mass and position at each hinge; the root has none towards its own free joint
             let mut points: Vec<(f64, Vec3<f64>)> = children
                 .map(|child| (beyond[child], hinge(child)))
                 .collect();
@@ -137,7 +137,7 @@ impl AugmentedBodies {
         self.k[(i - 1) * self.n + j - 1]
     }
 
-    /// Kᵢⱼ from D alone, as the block of I + D̃ M D̃ᵀ: for checking.
+    /// Kᵢⱼ from D only, as the block of I + D̃ M D̃ᵀ: for checking.
     pub fn k_by_product(
         &self,
         model: &Model,
@@ -167,8 +167,8 @@ impl AugmentedBodies {
         })
     }
 
-    /// ū₂ᵢ: what turns augmented body i besides the torques in its hinges, under forces at the mass centres and torques on the
-    /// bodies (index 0 unused).
+    /// ū₂ᵢ: the moment on augmented body i besides the torques in its hinges, under forces at the mass centres and torques on
+    /// the bodies (index 0 unused).
     pub fn right_side(
         &self,
         i: usize,

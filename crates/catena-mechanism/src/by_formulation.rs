@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct ByFormulation {
     formulation: Formulation,
     mechanism: Mechanism,
-    /// How often another formulation had to take over, and of how many times; shared with duplicates.
+    /// How often another formulation had to take over, and the number of evaluations; shared with duplicates.
     counts: Arc<[AtomicUsize; 2]>,
 }
 
 impl ByFormulation {
-    /// With loops kept closed, or with violations that decay. Dry friction is left to the run, whose efforts it is part of.
+    /// With loops kept closed, or with violations that decay. Dry friction is left to the run: it is part of its efforts.
     pub fn new(model: &Model, formulation: Formulation, drift: Drift) -> Self {
         let smooth = |_: usize, [damping, _]: [f64; 2]| [damping, 0.0];
         let mut mechanism = Mechanism::new(&model.clone().with_friction(smooth));
@@ -31,7 +31,7 @@ impl ByFormulation {
         }
     }
 
-    /// Counts how often another formulation had to take over, and of how many times, while a run goes on.
+    /// Counts how often another formulation had to take over, and the evaluations, during a run.
     pub fn counts(&self) -> Arc<[AtomicUsize; 2]> {
         Arc::clone(&self.counts)
     }

@@ -20,8 +20,8 @@ const ROUND_OFF: f64 = 1e-13;
 /// Eigenvalues between the two limits are neither clearly zero nor clearly nonzero.
 const DOUBTFUL: f64 = 1e-11;
 
-/// A residual above this is no round-off: a row that is nearly dependent has an eigenvalue that is the square of something
-/// small, and was taken for zero.
+/// A residual above this is not round-off: a nearly dependent row has an eigenvalue that is the square of a small number,
+/// and was taken for zero.
 const SOLVED: f64 = 1e-12;
 
 pub(crate) fn solve(equations: &Equations) -> Result<Solved> {

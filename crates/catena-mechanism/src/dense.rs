@@ -17,18 +17,18 @@ pub(crate) struct Unknowns {
     pub residual: f64,
     /// The residual without the part that no motion can satisfy, because dependent rows are inconsistent.
     pub reachable: f64,
-    /// Corrections that were made.
+    /// Number of corrections.
     pub corrections: usize,
 }
 
-/// What a method returns besides the unknowns.
+/// Results of a method besides the unknowns.
 #[derive(Clone, Debug)]
 pub(crate) struct Solved {
     pub unknowns: Unknowns,
     pub rank: Option<usize>,
     pub condition: f64,
     pub assumptions: Vec<String>,
-    /// Did another method have to take over?
+    /// Whether another method had to take over.
     pub handed_over: bool,
 }
 
@@ -273,7 +273,7 @@ fn residual_of(
 ) -> f64 {
     equations.inertia_times(x, newton);
     let force = largest_of([&*newton, u, lambda].map(largest));
-    // at equilibrium all accelerations are round-off of what the forces would cause without hinges
+    // at equilibrium all accelerations are round-off of those that the forces would cause without hinges
     let motion = largest_of([largest(x), largest(b), equations.free_acceleration(u)]);
     equations.residuals(u, b, x, lambda, newton, hinges);
     larger(
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use catena::spatial::Mat3;
 
-    /// One body of 2 kg under 4 N: accelerations that are no numbers leave no small residual.
+    /// One body of 2 kg under 4 N: NaN accelerations do not leave a small residual.
     #[test]
     fn what_is_not_a_number_is_no_solution() {
         let equations = Equations {
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// A solver that finds no numbers gives an answer that says so.
+    /// A solver that yields NaN reports it.
     #[test]
     fn a_solver_without_numbers_leaves_no_residual_within_any_limit() {
         let equations = Equations {

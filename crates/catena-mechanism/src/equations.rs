@@ -9,7 +9,7 @@
 //! ```
 //!
 //! x₀ are the accelerations of the bodies at v̇ = 0, which satisfy every hinge of the tree: they contain the papers' centripetal terms
-//! L̂ᵀ1 and Q̇ᵀCᵀω for every kind of joint, prismatic ones included, and the prescribed motion of the base (remark 3). Efforts and
+//! L̂ᵀ1 and Q̇ᵀCᵀω for every kind of joint, including prismatic ones, and the prescribed motion of the base (remark 3). Efforts and
 //! rotors act along a, the dual of a freedom's direction.
 
 use crate::linear::tally;
@@ -76,7 +76,7 @@ impl Row {
 pub struct Equations {
     /// Rows of Hᵀ: hinges of the tree by body, then the model's constraints in their order, then the freedoms that are driven.
     pub rows: Vec<Row>,
-    /// First row of the hinge that carries a body; entry 0 is unused, the entry after the last body is where the constraints start.
+    /// First row of the hinge that carries a body; entry 0 is unused, the entry after the last body is the first row of the constraints.
     pub tree_first: Vec<usize>,
     /// b, row by row.
     pub right: Vec<f64>,
@@ -277,7 +277,7 @@ impl Equations {
         }
     }
 
-    /// The largest acceleration of a mass centre under the forces u alone, without hinges: m/s².
+    /// The largest acceleration of a mass centre under the forces u only, without hinges: m/s².
     pub fn free_acceleration(&self, u: &[f64]) -> f64 {
         let bodies = self.inertia.iter().skip(1).zip(u.chunks_exact(6));
         let of_body = bodies.map(|((mass, _), u)| match *mass > 0.0 {
@@ -339,7 +339,7 @@ impl Equations {
     }
 }
 
-/// An orthonormal basis of what is orthogonal to these columns, by Gram and Schmidt on the six axes, the largest remainder first.
+/// An orthonormal basis of the orthogonal complement of these columns, by Gram-Schmidt on the six axes, the largest remainder first.
 fn complement(columns: &[[f64; 6]]) -> Vec<[f64; 6]> {
     let mut basis: Vec<[f64; 6]> = Vec::with_capacity(6);
     let dot = |a: &[f64; 6], b: &[f64; 6]| (0..6).map(|k| a[k] * b[k]).sum::<f64>();

@@ -127,25 +127,25 @@ pub struct Solution {
     pub rows: usize,
     /// How many of them are independent, if this formulation gives it.
     pub rank: Option<usize>,
-    /// Estimate of the condition of what is solved, a lower bound.
+    /// Estimate of the condition number of the system solved, a lower bound.
     pub condition: f64,
     /// Largest residual of the equations, relative to their largest terms.
     pub residual: f64,
     /// Number of corrections with the residuals as right-hand sides.
     pub corrections: usize,
-    /// Multiplications and divisions of factorizations, substitutions and residuals, counted as they are made. Setting up the equations
-    /// is not counted. None for cut loops and along the tree, unless [`Mechanism::counted`] was asked.
+    /// Multiplications and divisions of factorizations, substitutions and residuals, counted as they are executed. Setting up the
+    /// equations is not counted. None for cut loops and along the tree, unless found by [`Mechanism::counted`].
     pub operations: Option<f64>,
-    /// Did another formulation have to take over? Then `assumptions` says which, and why.
+    /// Whether another formulation had to take over. Then `assumptions` says which, and why.
     pub handed_over: bool,
-    /// What was assumed or handed over.
+    /// Assumptions and delegations.
     pub assumptions: Vec<String>,
 }
 
 /// A model with workspaces for its equations.
 pub struct Mechanism {
     model: Model,
-    /// Freedoms with a given acceleration.
+    /// Freedoms with prescribed accelerations.
     driven: Vec<usize>,
     axes: Axes,
     stabilisation: Stabilisation,
@@ -218,7 +218,7 @@ impl Mechanism {
         &mut self.chain
     }
 
-    /// Workspaces of its own for the same equations; nothing is driven.
+    /// Separate workspaces for the same equations; nothing is driven.
     pub(crate) fn again(&self) -> Self {
         let mut mechanism = Mechanism::with_axes(&self.model, self.axes);
         mechanism.stabilise(self.stabilisation);
@@ -230,8 +230,8 @@ impl Mechanism {
         self.axes
     }
 
-    /// The equations at a state under efforts and external wrenches (in body axes about the bodies' origins, the ground included; or
-    /// none).
+    /// The equations at a state under efforts and external wrenches (in body axes about the bodies' origins, including the ground;
+    /// or none).
     pub fn equations(
         &mut self,
         time: f64,
@@ -293,7 +293,7 @@ impl Mechanism {
         Ok(())
     }
 
-    /// The external wrenches with those of force elements, at the last kinematics.
+    /// The external wrenches plus those of force elements, at the last kinematics.
     fn wrenches(&self, external: &[Force<f64>]) -> Result<Vec<Force<f64>>> {
         let mut wrenches = external.to_vec();
         if !self.model.forces().is_empty() {
@@ -354,10 +354,11 @@ impl Mechanism {
     }
 
     /// Inverse dynamics by a formulation: the efforts of the driven freedoms that give them these accelerations, as the multipliers of rows
-    /// that prescribe them; zero for the others. The accelerations of all freedoms are given, and must be those that follow.
+    /// that prescribe them; zero for the others. The accelerations of all freedoms are given, and must be consistent.
     ///
-    /// At least as many freedoms must be driven as the mechanism has: with fewer the motion is not determined. With more of them efforts are not unique;
-    /// then those of an independent set of freedoms are found, and the driven ones share them with minimum norm, as in [`ClosedChain::inverse`].
+    /// At least as many freedoms must be driven as the mechanism has degrees of freedom: with fewer the motion is not determined. With more of them
+    /// efforts are not unique; then those of an independent set of freedoms are found, and the driven ones share them with minimum norm, as in
+    /// [`ClosedChain::inverse`].
     pub fn efforts(
         &mut self,
         formulation: Formulation,
@@ -437,8 +438,8 @@ impl Mechanism {
     }
 
     /// [`accelerations`](Self::accelerations) with the operations of every formulation: those of cut loops and along the tree are counted by
-    /// a second run in the scalar [`Count`](catena::scalar::Count). The recursions of the tree are among them, the rows of the constraints
-    /// are given.
+    /// a second run in the scalar [`Count`](catena::scalar::Count). They include the recursions of the tree; the rows of the constraints are
+    /// given.
     pub fn counted(
         &mut self,
         formulation: Formulation,
@@ -570,7 +571,7 @@ impl Mechanism {
         bodies
     }
 
-    /// Accelerations by the chain's own route; indeterminate loads are shared over all joints in both.
+    /// Accelerations by the chain's own method; indeterminate loads are shared over all joints in both.
     fn on_the_tree(
         &mut self,
         time: f64,
@@ -614,7 +615,7 @@ impl Mechanism {
             constraints: loads.constraints,
             multipliers: loads.multipliers,
             rows,
-            // along the tree each loop decides by itself which of its rows are dependent
+            // along the tree each loop determines separately which of its rows are dependent
             rank: (self.chain.route() == Route::CutLoops).then_some(tree_rows + rank),
             condition,
             residual,

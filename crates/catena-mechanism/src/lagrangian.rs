@@ -22,7 +22,7 @@ pub(crate) struct Lagrangian {
     size: usize,
     /// Row and column of every entry on and above the diagonal.
     places: Vec<(usize, usize)>,
-    /// Where each entry goes, in the order in which [`entries`] gives them.
+    /// Destination of each entry, in the order in which [`entries`] gives them.
     slot: Vec<usize>,
     values: Vec<f64>,
     factors: SparseFactors,
@@ -177,7 +177,7 @@ impl Lagrangian {
             values[slot[next]] += value;
             next += 1;
         });
-        // a pivot without its sign is round-off: ε stands for it
+        // a pivot with the wrong sign is round-off: ε replaces it
         self.factors
             .factorize(&self.values, &self.signs, 1e-6 * epsilon, epsilon);
         let unknown = equations.unknowns();

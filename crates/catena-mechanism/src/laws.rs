@@ -1,8 +1,8 @@
 //! Laws of closed mechanisms, checked at random closed positions by independent methods.
 //!
-//! They stand beside the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is put at rest or in motion at closed
-//! states that assembly finds from random guesses, under random efforts. Dead points and positions beside them are left out: accelerations and multipliers
-//! are not determined there to the accuracy that the laws ask for.
+//! They complement the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is set at rest or in motion at closed states that
+//! assembly finds from random guesses, under random efforts. Positions at or near dead points are left out: there accelerations and multipliers
+//! are not determined to the accuracy that the laws require.
 
 use crate::{Formulation, Mechanism, Solution};
 use catena::algorithm::constrained::{Axes, Rows};
@@ -23,7 +23,7 @@ const CLOSES: &str = "loops can be closed";
 /// A law that only multiplies and adds.
 const ROUNDING: f64 = 1e-11;
 
-/// Formulations agree to this, or to round-off times the condition of what is solved.
+/// Formulations agree to this, or to round-off times the condition number of the system solved.
 pub const AGREEMENT: f64 = 1e-9;
 /// Round-off, per unit of the condition.
 pub const ROUND_OFF: f64 = 1e-15;
@@ -31,7 +31,7 @@ pub const ROUND_OFF: f64 = 1e-15;
 /// Guesses that are tried for each state.
 const GUESSES: u64 = 20;
 
-/// Guesses among which the best position is looked for, with which others are compared.
+/// Guesses searched for the best position, with which others are compared.
 const COMPARED: u64 = 4;
 
 /// Rows of constraints up to which all formulations are compared.
@@ -105,7 +105,7 @@ fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Result<Assembled, Irre
             Some((found, regularity))
         })
     };
-    // whether a position is regular is known only beside the best one, which may be found late
+    // whether a position is regular is known only relative to the best one, which may be found late
     let mut best = Regularity {
         rank: 0,
         least: 0.0,
@@ -138,7 +138,7 @@ fn regular(chain: &mut ClosedChain, seeds: &[u64]) -> Vec<Result<Assembled, Irre
     drawn.collect()
 }
 
-/// A random state, or one about the model's own start with random velocities.
+/// A random state, or one near the model's initial state with random velocities.
 fn guess(model: &Model, k: u64, seed: u64) -> State {
     let random = State::random(model, seed);
     if k.is_multiple_of(2) {
@@ -155,7 +155,7 @@ fn guess(model: &Model, k: u64, seed: u64) -> State {
     near
 }
 
-/// The accelerations keep the loops closed, the loads do no work, energy is conserved, and inverse dynamics returns what acts.
+/// The accelerations keep the loops closed, the loads do no work, energy is conserved, and inverse dynamics returns the applied efforts.
 fn motion(
     model: &Model,
     chain: &mut ClosedChain,
@@ -204,7 +204,7 @@ fn motion(
     };
     rows.add_transpose_times(&lambda, &mut efforts);
     let power: f64 = efforts.iter().zip(&state.v).map(|(f, v)| f * v).sum();
-    // a mechanism without freedoms stands still but for round-off
+    // a mechanism without degrees of freedom is at rest up to round-off
     let scale = largest(&efforts) * largest(&state.v).max(1e-3);
     let has_drivers = model
         .constraints()
@@ -258,7 +258,7 @@ fn motion(
     );
 }
 
-/// Power that damping and friction take: efforts with passive forces less those without, springs apart, times the velocities.
+/// Power dissipated by damping and friction: efforts with passive forces minus those without, except springs, times the velocities.
 fn dissipated_power(model: &Model, dynamics: &mut Dynamics, state: &State) -> f64 {
     let still = vec![0.0; model.nv()];
     let mut at_rest = state.clone();

@@ -10,12 +10,11 @@
 //! A x = λ x,   y(t) = Re(x e^(λ t))                         modes                                        (4)
 //! ```
 //!
-//! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains what the loads
-//! of the loops contribute. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
+//! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains the contribution of
+//! the loop loads. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
 //!
-//! The equilibrium is found by Newton's method on the efforts that are left, damped as by Levenberg and Marquardt. A guess from which it does
-//! not converge is replaced by the position where the mechanism settles if it gives way slowly, then by others about the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise
-//! those of A.
+//! The equilibrium is found by Newton's method on the residual efforts, with Levenberg-Marquardt damping. A guess from which it does not converge is replaced by the position where the mechanism settles in overdamped
+//! motion, then by others around the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise those of A.
 
 use crate::dense::RANK_TOLERANCE;
 use crate::linear::{Mat, Svd};
@@ -27,19 +26,19 @@ use catena::random::Random;
 use catena::residual::{larger, largest, largest_of, within};
 use catena::{Base, Dynamics, Matrix, Model, State};
 
-/// Newton's iterations from one guess.
+/// Newton iterations from one guess.
 const ITERATIONS: usize = 100;
-/// Steps of the slow motion, and the largest, in rad or m.
+/// Steps of the overdamped motion, and the largest, in rad or m.
 const SETTLING: usize = 400;
 const SLOW: f64 = 0.2;
-/// Random guesses besides the one given, and how far they are from it, in rad or m.
+/// Random guesses in addition to the given one, and their distance from it, in rad or m.
 const GUESSES: u64 = 12;
 const REACHES: [f64; 2] = [0.1, 0.7];
-/// Efforts left at an equilibrium, relative to those of a displacement by 1 rad or m.
+/// Residual efforts at an equilibrium, relative to those of a displacement by 1 rad or m.
 const EQUILIBRIUM: f64 = 1e-9;
 /// ω² below this fraction of the largest is zero, a free motion, in the symmetric problem.
 const FREE: f64 = 1e-10;
-/// ω² below this fraction of the terms it is a difference of is round-off.
+/// ω² below this fraction of the terms whose difference it is counts as round-off.
 const ROUNDING: f64 = 1e-15;
 /// |λ| below this fraction of the largest is zero in the general problem: a double zero is found to √ε only.
 const FREE_GENERAL: f64 = 1e-7;
@@ -56,13 +55,13 @@ pub struct Linearisation {
     pub state: State,
     /// The efforts that act there.
     pub effort: Vec<f64>,
-    /// Largest acceleration left, m/s² or rad/s².
+    /// Largest residual acceleration, m/s² or rad/s².
     pub residual: f64,
-    /// Newton's iterations.
+    /// Newton iterations.
     pub iterations: usize,
-    /// Did the guess itself lead to it?
+    /// Whether the guess itself led to it.
     pub from_guess: bool,
-    /// The freedoms that y counts, ascending.
+    /// The freedoms of y, ascending.
     pub independent: Vec<usize>,
     /// Z, nv × f.
     pub spread: Matrix,
@@ -87,7 +86,7 @@ pub struct Mode {
     pub shape: Vec<[f64; 2]>,
 }
 
-/// What a mode does.
+/// Behaviour of a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
     /// λ = 0: a motion that nothing opposes.
@@ -114,7 +113,7 @@ impl Mode {
         (frequency > 0.0).then(|| -self.value[0] / frequency + 0.0)
     }
 
-    /// What it does. Real parts below 10⁻⁹ |λ| are round-off.
+    /// Its behaviour. Real parts below 10⁻⁹ |λ| are round-off.
     pub fn behaviour(&self) -> Behaviour {
         let [real, imaginary] = self.value;
         match self.damping_ratio() {
@@ -132,7 +131,7 @@ impl Mode {
 pub struct Modes {
     /// One per conjugate pair, per real λ, and per free motion.
     pub list: Vec<Mode>,
-    /// Were they found from K x = ω² M x?
+    /// Whether they were found from K x = ω² M x.
     pub symmetric: bool,
     /// Largest |A x − λ x| relative to |A| |x|; of the symmetric problem |K x − ω² M x|, relative to the terms of K x.
     pub residual: f64,
@@ -147,7 +146,7 @@ struct Local {
     independent: Vec<usize>,
 }
 
-/// Efforts left at a state at rest, their slope ∂r/∂y, the diagonal of M, and the motions that the constraints allow.
+/// Residual efforts at a state at rest, their slope ∂r/∂y, the diagonal of M, and the motions that the constraints allow.
 struct Statics {
     left: Vec<f64>,
     slope: Mat,
@@ -223,7 +222,7 @@ impl Motion {
         self.closed(next, &[])
     }
 
-    /// What is left of the efforts at a state at rest: of a tree exactly, r = τ − ID(q, 0, 0); of a closed chain r = M ÿ, whose slope is that at
+    /// Residual efforts at a state at rest: for a tree exactly, r = τ − ID(q, 0, 0); for a closed chain r = M ÿ, whose slope is that at
     /// an equilibrium.
     fn statics(&mut self, state: &State, effort: &[f64]) -> Result<Statics> {
         match self {
@@ -293,7 +292,7 @@ impl Motion {
 
 /// Z with J Z = 0 and ones in the rows of the independent freedoms, and which these are.
 pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat, Vec<usize>)> {
-    // rows that limit nothing: what already holds by the joints
+    // rows without effect: conditions that the joints already satisfy
     let least = RANK_TOLERANCE * largest(rows.as_slice()).max(1.0);
     let kept: Vec<usize> = (0..rows.rows())
         .filter(|&i| !within(largest(rows.row(i)), least))
@@ -370,7 +369,7 @@ impl Local {
 /// An equilibrium near a guess, or the guess that came nearest to one.
 struct Search {
     state: State,
-    /// Efforts left at the independent freedoms.
+    /// Residual efforts at the independent freedoms.
     left: Vec<f64>,
     independent: Vec<usize>,
     /// Stiffness: efforts per rad or m.
@@ -440,7 +439,7 @@ impl Linearisation {
         let state = prepared(&mut motion, state)?;
         let effort = match &mut motion {
             Motion::Tree(dynamics) => dynamics.gravity(&state)?.to_vec(),
-            // those that hold the open tree leave no loads in the loops
+            // the efforts that hold the open tree leave no loads in the loops
             Motion::Closed(chain) => chain.tree().gravity(&state)?.to_vec(),
         };
         about(&mut motion, state, &effort)
@@ -476,7 +475,7 @@ impl Linearisation {
         if (0..model.nv()).any(|k| model.dof(k).friction != 0.0) {
             return Ok(None);
         }
-        // 1/s² and 1/s: a block that is small beside the other one is compared with that
+        // 1/s² and 1/s: a block that is small compared with the other one is measured against that
         let size = |block: usize| {
             let entries = (0..f).flat_map(|i| (0..f).map(move |j| (f + i, block * f + j)));
             largest_of(entries.map(|at| self.a[at].abs()))
@@ -662,7 +661,7 @@ pub(crate) fn normalised(mut shape: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     shape
 }
 
-/// Where rows limit velocities alone, equations of second order in the independent freedoms do not describe the motion.
+/// With nonholonomic rows, equations of second order in the independent freedoms do not describe the motion.
 fn refuse_velocity_rows(model: &Model) -> Result<()> {
     model
         .expect_position_rows("a linearisation in independent coordinates")
@@ -697,8 +696,8 @@ fn prepared(motion: &mut Motion, guess: &State) -> Result<State> {
     motion.closed(guess.clone(), &[])
 }
 
-/// Where the mechanism comes to rest if every freedom gives way slowly to the effort that is left: nearly, and only where there is such a
-/// place.
+/// The position where the mechanism comes to rest if every freedom yields slowly to the residual effort: approximately, and only where
+/// one exists.
 fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
     let (mut state, mut size) = (start, SLOW);
     let mut here = motion.statics(&state, effort)?;
@@ -716,7 +715,7 @@ fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
         let y: Vec<f64> = y.iter().map(|y| size / longest * y).collect();
         let next = motion.moved(&state, &here.spread, &y)?;
         let there = motion.statics(&next, effort)?;
-        // does it still go down in this direction?
+        // is it still descending in this direction?
         let downward: f64 = there.left.iter().zip(&y).map(|(r, y)| r * y).sum();
         if downward > 0.0 && there.left.len() == y.len() {
             (state, here) = (next, there);
@@ -728,7 +727,7 @@ fn settle(motion: &mut Motion, start: State, effort: &[f64]) -> Result<State> {
     Ok(state)
 }
 
-/// Newton's method on the efforts that are left, damped where they do not decrease.
+/// Newton's method on the residual efforts, damped where they do not decrease.
 fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
     let mut state = start;
     let mut here = motion.statics(&state, effort)?;
@@ -759,7 +758,7 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
                     *y -= v[(i, k)] * factor * along;
                 }
             }
-            // not more than a step for which the linear equations say something
+            // no longer than a step for which the linear equations are meaningful
             let long = largest(&y);
             if long > 0.5 {
                 y.iter_mut().for_each(|y| *y *= 0.5 / long);
@@ -880,7 +879,7 @@ pub(crate) fn matrix(rows: usize, columns: usize, entry: impl Fn(usize, usize) -
     made
 }
 
-/// Why there is no equilibrium: what is left at the best state.
+/// Why there is no equilibrium: the residual at the best state.
 fn no_equilibrium(model: &Model, best: &Search) -> Error {
     let worst = (0..best.left.len())
         .max_by(|&a, &b| best.left[a].abs().total_cmp(&best.left[b].abs()))

@@ -1,4 +1,4 @@
-//! A model rebuilt with other joints, or copied several times, and the conversion of positions between the two.
+//! A model rebuilt with different joints, or copied several times, and the conversion of positions between the two.
 
 use catena::elementary;
 use catena::error::Result;
@@ -94,7 +94,7 @@ pub(crate) fn made_again(
         .collect();
     let mut builder = ModelBuilder::new(model.name());
     builder.gravity = model.gravity();
-    builder.allow_unphysical = true; // what the model contains was accepted before
+    builder.allow_unphysical = true; // the model's contents were accepted before
     for copy in 0..copies {
         for body in model.bodies() {
             let (info, kind) = (&tree.bodies[body], kinds[body]);
@@ -118,7 +118,7 @@ pub(crate) fn made_again(
             });
         }
     }
-    let names = builder.build()?; // without constraints: how the freedoms are called
+    let names = builder.build()?; // without constraints: for the names of the freedoms
     let freedom = |v: usize, copy: usize| {
         let body = tree.dofs[v].body;
         let info = &tree.bodies[body];

@@ -159,7 +159,7 @@ pub(crate) fn by_graph(
     })
 }
 
-/// λ of the tree's hinges with H λ = needed: a hinge transmits the sum of what is needed beyond it. Other rows are zero.
+/// λ of the tree's hinges with H λ = needed: a hinge transmits the sum of the wrenches needed beyond it. Other rows are zero.
 pub(crate) fn from_the_leaves(
     equations: &Equations,
     model: &Model,

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Loads W₂ accelerate no mass centre: torques, and forces around loops. A tree of ball joints has none, and (16) is the paper's. W is
-//! orthogonal and a is unique, so that c of minimum norm gives λ of minimum norm. A rotor J is a row of its own, a·x + μ/J = 0.
+//! orthogonal and a is unique, so that c of minimum norm gives λ of minimum norm. A rotor J is a separate row, a·x + μ/J = 0.
 
 use crate::appendix::rank_note;
 use crate::dense::{RANK_TOLERANCE, Solved, refine};

@@ -76,12 +76,12 @@ impl Saddle {
         self.w.subcols(self.rank, self.w.ncols() - self.rank)
     }
 
-    /// An estimate of the condition of what is solved.
+    /// An estimate of the condition number of the system.
     pub fn condition(&self) -> f64 {
         ratio_of_extremes(&self.factor.pivots()).max(ratio(&self.values[..self.rank]))
     }
 
-    /// What was assumed.
+    /// Assumptions made.
     pub fn note(&self, assumptions: &mut Vec<String>) {
         if self.added != 0.0 {
             assumptions.push(

@@ -1,23 +1,23 @@
-//! The linear equations about a steady motion, and its modes; for trees, closed chains, and what rolls.
+//! The linear equations about a steady motion, and its modes; for trees, closed chains, and rolling systems.
 //!
-//! All velocities v are constant, v̇ = 0, as of a bicycle that runs straight ahead, or of anything at rest. With the increments δ of
+//! All velocities v are constant, v̇ = 0, as for a bicycle running straight ahead, or anything at rest. With the increments δ of
 //! [`State::step`] and δv of the velocities, along the motion:
 //!
 //! ```text
 //! δ̇  = δv − ω × δ   (quaternions; δ̇ = δv else)        δv̇ = ∂v̇/∂q δ + ∂v̇/∂v δv + ∂v̇/∂τ δτ                    (1)
-//! J δ = 0  (rows on positions),    J δv + ∂ξ̇/∂q δ = 0  (all rows)                                          (2)
+//! J δ = 0  (holonomic rows),    J δv + ∂ξ̇/∂q δ = 0  (all rows)                                          (2)
 //! (δ; δv) = Z x:   ẋ = A x + B δτ                                                                           (3)
 //! ```
 //!
-//! (2) holds along (1), so Z x stays in it. Where rows limit velocities alone, x counts more increments of position than of velocity.
+//! (2) holds along (1), so Z x stays in it. With nonholonomic rows, x has more increments of position than of velocity.
 //!
-//! Where the positions of such a motion are not known, [`SteadyMotion::near`] looks for them: velocities are given, and Newton's method changes positions
-//! along (2) until v̇ = 0, the shortest way where the motion does not depend on some of them. So are found the relative equilibria of what spins: a governor, a
-//! conical pendulum.
+//! Where the positions of such a motion are not known, [`SteadyMotion::near`] searches for them: velocities are given, and Newton's method changes positions
+//! along (2) until v̇ = 0, by minimum-norm steps where the motion does not depend on some of them. This finds the relative equilibria of rotating systems: a
+//! governor, a conical pendulum.
 //!
-//! A motion that goes on for ever has eigenvalues zero: of the positions on which nothing depends, and of velocities that nothing changes. They come in
-//! chains (a larger velocity leads ever further away), whose round-off would spoil small eigenvalues; so the null space of A is split off first,
-//! again and again until the rest is regular:
+//! A steady motion has zero eigenvalues: for positions on which nothing depends, and for velocities that nothing changes. They form Jordan chains (a
+//! larger velocity leads ever further away), whose round-off would spoil small eigenvalues; so the null space of A is split off first, repeatedly until
+//! the rest is regular:
 //!
 //! ```text
 //! Qᵀ A Q = [0 C; 0 A'],   Q = [null space of A, its complement]                                             (4)
@@ -40,11 +40,11 @@ use catena::residual::{difference, larger, largest, largest_of, within};
 use catena::scalar::{Dual, Scalar};
 use catena::{Base, Matrix, Model, State};
 
-/// Accelerations left in a steady motion, relative to those of the tree with its constraints removed.
+/// Residual accelerations of a steady motion, relative to those of the tree with its constraints removed.
 const STEADY: f64 = 1e-9;
 /// Singular values of A below this fraction of the largest are zero.
 const ZERO: f64 = 1e-12;
-/// A that differs by more than this fraction of its largest entry along the motion changes with it.
+/// If A differs by more than this fraction of its largest entry along the motion, it is not constant.
 const CHANGES: f64 = 1e-8;
 
 /// Most steps of a search, and how often one is halved.
@@ -52,26 +52,26 @@ const ITERATIONS: usize = 100;
 const HALVINGS: usize = 40;
 /// Longest step, rad or m.
 const FARTHEST: f64 = 0.1;
-/// Other guesses, about the given positions by up to this many rad or m, and how many of each.
+/// Other guesses, within this many rad or m of the given positions, and how many of each.
 const REACHES: [f64; 2] = [0.3, 1.0];
 const GUESSES: u64 = 20;
 
 type D1 = Dual<f64, 1>;
 
-/// What an entry of x counts: a freedom, and whether it is the increment of its velocity.
+/// Meaning of an entry of x: a freedom, and whether it is the increment of its velocity.
 pub type Variable = (usize, bool);
 
 /// The linear equations about a steady motion.
 #[derive(Clone, Debug)]
 pub struct SteadyMotion {
     model: Model,
-    /// The state that the motion passes.
+    /// The state through which the motion passes.
     pub state: State,
     /// The efforts that act.
     pub effort: Vec<f64>,
-    /// Largest acceleration left, m/s² or rad/s².
+    /// Largest residual acceleration, m/s² or rad/s².
     pub residual: f64,
-    /// What x counts: freedoms k as increments of position (k, false) or of velocity (k, true).
+    /// Entries of x: freedoms k as increments of position (k, false) or of velocity (k, true).
     pub variables: Vec<Variable>,
     /// Z, 2nv × n: increments of all positions, then of all velocities.
     pub spread: Matrix,
@@ -79,15 +79,15 @@ pub struct SteadyMotion {
     pub a: Matrix,
     /// B, n × nv.
     pub b: Matrix,
-    /// How far (1) leads out of (2), relative to A.
+    /// How much (1) violates (2), relative to A.
     pub leaves: f64,
     /// Iterations that found the positions.
     pub iterations: usize,
-    /// Were they found from the positions given, and not from others about them?
+    /// Whether they were found from the given positions, and not from others around them.
     pub from_guess: bool,
 }
 
-/// Where the search for positions came to.
+/// Result of the search for positions.
 struct Search {
     state: State,
     vdot: Vec<f64>,
@@ -101,7 +101,7 @@ struct Split {
     coupling: Mat,
 }
 
-/// What (4) leaves.
+/// Remainder of (4).
 struct Regular {
     /// Real and imaginary parts.
     values: Vec<[f64; 2]>,
@@ -141,7 +141,7 @@ impl SteadyMotion {
             ));
         }
         let made = SteadyMotion::at(model, state, effort, None)?;
-        // a second on, or a radian, whichever is less
+        // a second later, or a radian, whichever is less
         let speed = largest(&state.v).max(1.0);
         let mut later = state.clone();
         let step: Vec<f64> = state.v.iter().map(|v| v / speed).collect();
@@ -163,7 +163,7 @@ impl SteadyMotion {
         Ok(made)
     }
 
-    /// The equations at a state, in these variables or in some that are found.
+    /// The equations at a state, in these variables or in variables chosen here.
     fn at(
         model: &Model,
         state: &State,
@@ -229,8 +229,8 @@ impl SteadyMotion {
         })
     }
 
-    /// About a motion with the velocities of `guess`, at positions near its own, which are found. In closed chains velocities become those nearest to
-    /// the given ones that keep the loops closed there.
+    /// About a motion with the velocities of `guess`, at positions near its own, which are found. In closed chains the velocities are replaced by the
+    /// nearest ones that keep the loops closed there.
     pub fn near(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
         let first = Search::new(model, guess.clone(), effort)?;
         let (mut best, mut from_guess) = (first, true);
@@ -282,7 +282,7 @@ impl SteadyMotion {
         &self.model
     }
 
-    /// The positions at the end of an oscillation of this amplitude, closed again; at rest, to be drawn.
+    /// The positions at the end of an oscillation of this amplitude, closed; at rest, for drawing.
     pub fn displaced(&self, mode: &Mode, amplitude: f64) -> Result<State> {
         let step: Vec<f64> = mode.shape.iter().map(|x| amplitude * x[0]).collect();
         let mut state = self.state.clone();
@@ -453,7 +453,7 @@ impl Search {
             let step: Vec<f64> = (0..nv)
                 .map(|k| (0..free).map(|j| z[(k, j)] * along[j]).sum())
                 .collect();
-            // no further than this at once, so that the nearest motion is found
+            // limited step, so that the nearest motion is found
             let mut share = 1.0 / (largest(&step) / FARTHEST).max(1.0);
             for _ in 0..HALVINGS {
                 let mut next = state.clone();
@@ -507,7 +507,7 @@ fn increments(model: &Model, state: &State, slopes: &[Matrix; 3]) -> Mat {
     along
 }
 
-/// Z of (2) and what x counts: positions that the rows on positions leave free, then velocities that all rows leave free.
+/// Z of (2) and the entries of x: positions that the holonomic rows leave free, then velocities that all rows leave free.
 fn directions(
     model: &Model,
     state: &State,
@@ -546,7 +546,7 @@ fn directions(
     let transposed = jacobian.transpose();
     for j in 0..p {
         let along: Vec<f64> = (0..nv).map(|k| positions[(k, j)]).collect();
-        // δv = −J⁺ (∂ξ̇/∂q δ), less what the independent velocities do
+        // δv = −J⁺ (∂ξ̇/∂q δ), minus the contribution of the independent velocities
         let mut y: Vec<f64> = slope.times(&along).iter().map(|x| -x).collect();
         shortest.solve(&mut y);
         let follows = transposed.times(&y);

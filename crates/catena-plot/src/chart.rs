@@ -160,7 +160,7 @@ impl Figure {
     }
 }
 
-/// Where the parts of a chart are.
+/// Layout of a chart.
 struct Plan<'a> {
     chart: &'a Chart,
     /// Left, top, width, height of the whole chart.
@@ -256,7 +256,7 @@ fn plan(chart: &Chart, cell: [f64; 4]) -> Plan<'_> {
     }
 }
 
-/// Legend entries in rows that fit; what does not fit into `most` rows is counted.
+/// Legend entries in rows that fit; entries beyond `most` rows are counted.
 fn legend_rows(chart: &Chart, room: f64, most: usize) -> Vec<Vec<(usize, String)>> {
     let mut rows: Vec<Vec<(usize, String)>> = Vec::new();
     let mut used = f64::INFINITY;
@@ -305,7 +305,7 @@ fn draw_chart(canvas: &mut Canvas, plan: &Plan<'_>, labels: f64) {
     } else {
         0.0
     };
-    // half of the last label may stand out to the right
+    // half of the last label may extend to the right
     let x_axis = |width: f64| {
         Axis::with_room(chart.x_extent(), chart.log_x, x_pad, width, |label| {
             text_width(label, SMALL) + 10.0

@@ -20,8 +20,8 @@ const MOST: f32 = 20_000.0;
 
 /// A picture of this crate as PNG, magnified `scale` times (2 is good for screens, 3 for print).
 ///
-/// The text is set in an embedded font (Latin, Greek, Cyrillic, mathematical signs), so the result is the same on every
-/// machine. Characters that the font lacks are left out.
+/// Text is rendered in an embedded font (Latin, Greek, Cyrillic, mathematical signs), so the result is the same on
+/// every machine. Characters that the font lacks are left out.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
     let document = Document::parse(svg)
         .map_err(|error| refusal(format!("the picture is not valid SVG: {error}")))?;
@@ -272,7 +272,7 @@ fn paint(node: Node<'_, '_>, name: &str, default: &str) -> Result<Option<Paint<'
     Ok(Some(paint))
 }
 
-/// Refuses an attribute that would not be drawn.
+/// Rejects an attribute that would not be drawn.
 fn check_attributes(node: Node<'_, '_>) -> Result<()> {
     const KNOWN: [&str; 24] = [
         "x",

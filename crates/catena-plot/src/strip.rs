@@ -3,7 +3,7 @@
 //! A body is drawn from its joint to the joints it carries. A body that carries none is drawn to its farthest named frame or
 //! to the tip of the uniform rod with the same mass, mass centre and transverse moment of inertia, whichever is farther; for a
 //! uniform rod this is its true end. Sliding joints show their slide as a double line. Joints that close loops are filled diamonds, and
-//! bodies are drawn to them too; distances that are kept are thin lines, springs between bodies dashed ones. The root of a floating tree is
+//! bodies are drawn to them too; distance constraints are thin lines, springs between bodies dashed ones. The root of a floating tree is
 //! also drawn as the uniform box that has its mass, mass centre and inertia; the default view follows it where it drifts away.
 //!
 //! The camera is a pinhole camera, far enough away to see every instant.
@@ -18,7 +18,7 @@ type Point = Vec3<f64>;
 /// How the instants are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Each instant in a field of its own, row by row, all at the same scale.
+    /// Each instant in a separate field, row by row, all at the same scale.
     SideBySide,
     /// All instants in one field, earlier ones paler.
     Superposed,
@@ -54,7 +54,7 @@ pub struct View {
     pub height: u32,
     /// Pixels per metre in the middle of the scene; as large as fits if not given.
     pub scale: Option<f64>,
-    /// Moves every instant so that the base, or the root of a floating tree, stays where it was in the first one.
+    /// Moves every instant so that the base, or the root of a floating tree, stays where it is in the first one.
     pub follow: bool,
 }
 
@@ -205,15 +205,15 @@ struct Rod {
 #[derive(Debug, Default)]
 struct Instant {
     rods: Vec<Rod>,
-    /// Joint origins, and whether the joint slides.
+    /// Joint origins, and whether the joint is prismatic.
     joints: Vec<(Point, bool)>,
     /// Joints on the ground.
     anchors: Vec<Point>,
     /// Joints that close loops.
     closings: Vec<Point>,
-    /// Distances that are kept, and springs (dashed).
+    /// Distance constraints, and springs (dashed).
     links: Vec<([Point; 2], bool)>,
-    /// Edges of the box that stands for the root of a floating tree.
+    /// Edges of the box that represents the root of a floating tree.
     edges: Vec<[Point; 2]>,
 }
 
@@ -225,7 +225,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// With `follow`, every instant is shifted so that the base, or the root of a floating tree, stays in its place.
+    /// With `follow`, every instant is shifted so that the base, or the root of a floating tree, stays in place.
     fn new(model: &Model, states: &[State], follow: bool) -> Result<Scene> {
         let mut dynamics = Dynamics::new(model);
         let still = vec![0.0; model.nv()];

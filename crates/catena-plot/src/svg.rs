@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Advance widths of ASCII 32…126 in hundredths of the font size. They are DejaVu Sans', one of the widest sans-serif fonts
-/// in use: what fits with it fits with Helvetica.
+/// in use: text that fits with it fits with Helvetica.
 const ASCII_WIDTHS: [u8; 95] = [
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64,
     64, 64, 34, 34, 84, 84, 84, 53, 100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75,
@@ -128,7 +128,7 @@ impl Canvas {
         self.text.push_str("</svg>\n");
     }
 
-    /// A straight line; `style` is further attributes.
+    /// A straight line; `style` holds further attributes.
     pub fn line(&mut self, from: [f64; 2], to: [f64; 2], style: &str) {
         let [x1, y1, x2, y2] = [from[0], from[1], to[0], to[1]].map(number);
         self.put(format_args!(

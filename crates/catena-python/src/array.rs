@@ -7,7 +7,7 @@ use pyo3::sync::PyOnceLock;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// `catena._convert.numbers`, which makes arrays of doubles of what is none.
+/// `catena._convert.numbers`, which converts other objects to arrays of doubles.
 static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// An array of results.
@@ -15,7 +15,7 @@ pub type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 
 /// An argument: the numbers of one state, or a row for each of many.
 pub struct Numbers<'py> {
-    /// What the caller calls it.
+    /// Its name for the caller.
     pub name: Cow<'static, str>,
     array: Option<Array<'py>>,
     /// Numbers per state.
@@ -78,7 +78,7 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// The numbers; nothing where zeros are meant.
+    /// The numbers; none where zeros are meant.
     #[allow(unsafe_code)]
     pub fn slice(&self) -> &[f64] {
         match &self.array {
@@ -99,7 +99,7 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// The rows, or the only one, which serves all states; a row of zeros where nothing is given.
+    /// The rows, or the only one, which applies to all states; a row of zeros where nothing is given.
     pub fn given(&self) -> Cow<'_, [f64]> {
         let numbers = self.slice();
         match numbers.is_empty() {
@@ -118,7 +118,7 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// The first row with a number that is not finite, and where in it.
+    /// The first row with a non-finite number, and its column.
     pub fn not_finite(&self) -> Option<(usize, usize, f64)> {
         let numbers = self.slice();
         let at = numbers.iter().position(|x| !x.is_finite())?;
@@ -126,7 +126,7 @@ impl<'py> Numbers<'py> {
     }
 }
 
-/// The rows of these states, or the only row, which serves all.
+/// The rows of these states, or the only row, which applies to all.
 pub fn part<'a>(rows: &'a [f64], width: usize, states: &Range<usize>) -> &'a [f64] {
     match rows.len() == width {
         true => rows,
@@ -152,7 +152,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The numbers of state k; a single row serves all. Nothing where zeros are meant.
+    /// The numbers of state k; a single row applies to all. None where zeros are meant.
     pub fn row(&self, k: usize) -> &'a [f64] {
         match self.repeated || self.numbers.is_empty() {
             true => self.numbers,
@@ -188,7 +188,7 @@ pub fn plain<'py>(py: Python<'py>, name: &str, x: &Bound<'py, PyAny>) -> PyResul
     }
 }
 
-/// How many states the arguments are, together: none for a single one.
+/// Number of states of all arguments: none for a single one.
 pub fn states(py: Python<'_>, arguments: &[&Numbers<'_>]) -> PyResult<Option<usize>> {
     let mut states: Option<(usize, &str)> = None;
     for argument in arguments {
@@ -230,7 +230,7 @@ pub fn results<'py>(
     arguments: &[&Numbers<'_>],
 ) -> PyResult<Array<'py>> {
     let Some(out) = out.filter(|out| !out.is_none()) else {
-        // SAFETY: whoever asked for it fills it, or drops it with an error.
+        // SAFETY: the caller fills it, or drops it with an error.
         return Ok(unsafe { PyArrayDyn::new(py, shape, false) });
     };
     let Ok(array) = out.cast::<PyArrayDyn<f64>>() else {
@@ -274,7 +274,7 @@ pub fn results<'py>(
     Ok(array.clone())
 }
 
-/// The numbers of an array that [`results`] gave. They are NumPy's: the array is a handle, and each is asked for them once.
+/// The numbers of an array that [`results`] gave. They are owned by NumPy: the array is a handle, and they are taken once from each.
 #[allow(unsafe_code, clippy::mut_from_ref)]
 pub fn writable<'a>(array: &'a Array<'_>) -> &'a mut [f64] {
     // SAFETY: contiguous, aligned, and no argument of this call lies in it.
@@ -304,7 +304,7 @@ pub fn shown(shape: &[usize]) -> String {
     }
 }
 
-/// What an object is, for messages.
+/// Description of an object, for messages.
 pub fn kind_of(x: &Bound<'_, PyAny>) -> String {
     let kind = x
         .get_type()

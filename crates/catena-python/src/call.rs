@@ -1,4 +1,4 @@
-//! One call for one state or many: workspaces, threads, signals, and what is said of a row that fails.
+//! One call for one state or many: workspaces, threads, signals, and errors of rows that fail.
 
 use crate::array::{Array, Numbers, Rows, results, states, writable};
 use crate::error::{attribute, exception, raise, refuse};
@@ -15,13 +15,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// States that a thread takes at once where a question has no lanes.
+/// States that a thread takes at once where a quantity has no lanes.
 const GRAIN: usize = 32;
 
-/// How long a call does not look for signals, about.
+/// Approximate time between checks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A call: its model, its arguments, and how many states they are.
+/// A call: its model, its arguments, and the number of states.
 pub struct Call<'a, 'py> {
     /// The interpreter.
     pub py: Python<'py>,
@@ -69,7 +69,7 @@ impl<'a, 'py> Call<'a, 'py> {
         done.map_err(|error| self.explained(&error, 0))
     }
 
-    /// The states of a batch, in lanes on all threads: so many at a time that the program can be interrupted.
+    /// The states of a batch, in lanes on all threads: in portions, so that the program can be interrupted.
     pub fn lanes(
         &self,
         out: &mut [f64],
@@ -166,7 +166,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// What is wrong with state k. A number that is not finite in an argument is the reason more often than not.
+    /// The error of state k. A non-finite number in an argument is usually the reason.
     #[cold]
     pub fn explained(&self, error: &Error, k: usize) -> PyErr {
         let py = self.py;
@@ -196,13 +196,13 @@ impl<'a, 'py> Call<'a, 'py> {
             of_row = of_row.hint(advice);
         }
         let raised = raise(py, &of_row);
-        // the row is a number, too, for who wants to mend it
+        // the row is an attribute, too, for callers that handle it
         let _ = raised.value(py).setattr("row", k);
         raised
     }
 }
 
-/// Computes what nothing can stop, on a thread of its own: Control-C ends the call at once, and the thread when it is done.
+/// Runs a computation that cannot be interrupted on a separate thread: Control-C ends the call at once, and the thread when it is done.
 pub fn apart<T: Send + 'static>(
     py: Python<'_>,
     function: impl FnOnce() -> T + Send + 'static,
@@ -210,7 +210,7 @@ pub fn apart<T: Send + 'static>(
     let (sender, mut receiver) = mpsc::channel();
     let started = std::thread::Builder::new()
         .name("catena".into())
-        // as much as a program has
+        // as large as that of a program
         .stack_size(8 << 20)
         .spawn(move || {
             // nobody listens after Control-C
@@ -242,7 +242,7 @@ pub fn apart<T: Send + 'static>(
     }
 }
 
-/// How many states are computed before the program looks whether it was interrupted: more and more while that takes no time.
+/// How many states are computed between checks for an interruption: more and more while that takes no time.
 struct Part {
     states: usize,
 }
@@ -265,7 +265,7 @@ impl Part {
 }
 
 impl Built {
-    /// Puts a state into a workspace. Quaternions a little off are normalised, as `State::new` does it.
+    /// Loads a state into a workspace. Quaternions slightly off unit length are normalised, as in `State::new`.
     pub fn put(&self, work: &mut CallWork, q: &[f64], v: &[f64]) {
         work.state.q.copy_from_slice(q);
         match v.is_empty() {
@@ -292,13 +292,13 @@ impl Built {
     }
 }
 
-/// Is a quaternion further from unit length than the algorithms take?
+/// Whether a quaternion is further from unit length than the algorithms accept.
 fn is_off(p: &[f64]) -> bool {
     let squared: f64 = p.iter().map(|x| x * x).sum();
     (squared - 1.0).abs() > 1e-12
 }
 
-/// Makes a quaternion unit that is nearly so; one that is further off is left to be refused.
+/// Normalises a quaternion that is nearly of unit length; others are left to be rejected.
 fn normalise(p: &mut [f64]) {
     if !is_off(p) {
         return;

@@ -17,10 +17,10 @@ use pyo3::types::PyDict;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a function written in Python has raised, until somebody asks.
+/// The exception that a Python function has raised, until it is collected.
 pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
-/// What was raised.
+/// The exception.
 pub fn taken(raised: &Raised) -> Option<PyErr> {
     raised.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
@@ -32,11 +32,11 @@ pub fn has_raised(raised: &Raised) -> bool {
 
 fn keep(raised: &Raised, error: PyErr) {
     let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    // the first one is the reason of the others
+    // the first one caused the others
     kept.get_or_insert(error);
 }
 
-/// What ended a run that Python ended.
+/// Reason why Python ended a run.
 pub fn stopped() -> Error {
     Error::new(
         ErrorKind::Input,
@@ -44,8 +44,8 @@ pub fn stopped() -> Error {
     )
 }
 
-/// The arrays of positions and velocities that a function of Python was last called with. They are filled anew for the next call, unless
-/// somebody has kept one of them (or a view of it): who does, keeps the numbers of that instant.
+/// The arrays of positions and velocities that a function of Python was last called with. They are refilled for the next call, unless
+/// the function has kept one of them (or a view of it), which then keeps the numbers of that instant.
 #[derive(Default)]
 struct Handed(Mutex<[Option<Py<PyArray1<f64>>>; 2]>);
 
@@ -67,7 +67,7 @@ impl Handed {
     }
 }
 
-/// An array of these numbers: one that nobody else has, if it is still what it was made as, or a new one.
+/// An array of these numbers: an existing one without other references and of unchanged layout, or a new one.
 #[allow(unsafe_code)]
 fn refilled<'py>(
     py: Python<'py>,
@@ -83,7 +83,7 @@ fn refilled<'py>(
         && array.is_c_contiguous()
         // SAFETY: a pointer to the object that is held here.
         && unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE != 0
-        // SAFETY: nobody else has it, as its count of references says.
+        // SAFETY: its reference count shows that there is no other reference.
         && let Ok(place) = unsafe { array.as_slice_mut() }
     {
         place.copy_from_slice(numbers);
@@ -92,7 +92,7 @@ fn refilled<'py>(
     Ok(PyArray1::from_slice(py, numbers))
 }
 
-/// Asks a function of Python for efforts.
+/// Calls a Python function for efforts.
 fn ask(
     py: Python<'_>,
     function: &Py<PyAny>,
@@ -121,7 +121,7 @@ fn ask(
     Ok(())
 }
 
-/// What sensors measure: by sensor, then by measure.
+/// Sensor readings: by sensor, then by quantity.
 fn by_name<'py>(
     py: Python<'py>,
     sensors: &[Sensor],
@@ -138,8 +138,8 @@ fn by_name<'py>(
     Ok(all)
 }
 
-/// Efforts from a function of Python, asked at every stage of a step, or at its rate. One made by `catena.with_sensors` gets what
-/// these sensors measure.
+/// Efforts from a Python function, called at every stage of a step, or at its rate. One made by `catena.with_sensors` receives
+/// the readings of these sensors.
 fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
     let (raised, handed) = (Arc::clone(raised), Handed::default());
     Law::with_sensors(move |t, state, measured, tau| {
@@ -260,7 +260,7 @@ fn reference(description: &Value, built: &Built, start: &State) -> Result<Refere
     )?))
 }
 
-/// The controller that a description asks for.
+/// The controller of a description.
 fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
     let gains = || {
         Ok((
@@ -304,7 +304,7 @@ fn controller(description: &Value, built: &Built, start: &State) -> Result<Contr
     }
 }
 
-/// The controller that Python asks for, by a function or a description, and that description.
+/// The controller given from Python, by a function or a description, and that description.
 pub fn asked_controller(
     py: Python<'_>,
     control: Option<&Bound<'_, PyAny>>,
@@ -333,8 +333,8 @@ pub fn asked_controller(
     }
 }
 
-/// The actuators that a controller drives, where they make a difference. Constant efforts and tables are efforts as they act, as in the program;
-/// so are all of an `unlimited` controller.
+/// The actuators that a controller drives, where they make a difference. Constant efforts and tables act unchanged, as in the program; so do all
+/// efforts of an `unlimited` controller.
 pub fn actuators(controller: &Controller, model: &Model, unlimited: bool) -> Option<Vec<Actuator>> {
     if unlimited
         || matches!(

@@ -115,7 +115,7 @@ impl PyModel {
     }
 }
 
-/// What one workspace computes at every state, from positions and velocities alone.
+/// A quantity that one workspace computes at every state, from positions and velocities only.
 fn at_states<'py, const D: usize>(
     model: &PyModel,
     py: Python<'py>,

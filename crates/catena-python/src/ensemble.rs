@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a call does not look for signals, about.
+/// Approximate time between checks for signals.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Most families whose code is kept for the next ensemble.
@@ -29,7 +29,7 @@ const MOST_KEPT: usize = 8;
 /// Code of the families that were run last, by their fingerprints.
 static CODES: Mutex<Vec<(u64, FamilyCode)>> = Mutex::new(Vec::new());
 
-/// Code for members with models of their own: what was made for such a family before, or new; none where it cannot be made.
+/// Code for members with their own models: cached code of such a family, or new; none where it cannot be generated.
 fn family_code(nominal: &Model, members: &[Model]) -> Result<Option<FamilyCode>> {
     let or_none = |error: Error| match error.kind() {
         ErrorKind::Unsupported => Ok(None),
@@ -100,7 +100,7 @@ impl All<'_> {
     }
 }
 
-/// What drives members beside feedback, as `simulate` takes it.
+/// Inputs of members besides feedback, as `simulate` takes them.
 struct Driven<'a, 'py> {
     /// One for all, or one for each.
     controls: &'a [Bound<'py, PyAny>],
@@ -120,7 +120,7 @@ impl Driven<'_, '_> {
             && self.restitution.is_none()
     }
 
-    /// The inputs of a member, with its model and where it starts.
+    /// The inputs of a member, with its model and its initial state.
     fn inputs(
         &self,
         py: Python<'_>,
@@ -310,7 +310,7 @@ fn gather<'py>(
     let (nq, nv) = (ensemble.model().nq(), ensemble.model().nv());
     let (mut first, mut size) = (0, FIRST);
     let mut runs: Vec<EnsembleRun> = Vec::new();
-    // an ensemble of nobody has times, too
+    // an empty ensemble has times, too
     while first < count || runs.is_empty() {
         let part = first..(first + size).min(count);
         first = part.end;

@@ -65,7 +65,7 @@ pub fn raise_as(py: Python<'_>, class: &str, error: &Error) -> PyErr {
     exception(py, class, error.message(), &attributes)
 }
 
-/// Advice that speaks of functions in Rust, in the words of this package.
+/// Translates advice about Rust functions to the terms of this package.
 fn in_python(advice: &str) -> &str {
     let words = [
         (
@@ -86,7 +86,7 @@ fn in_python(advice: &str) -> &str {
     found.map_or(advice, |(_, words)| words)
 }
 
-/// Something the caller must do otherwise.
+/// An error in the caller's usage.
 pub fn refuse(py: Python<'_>, message: &str, hint: &str) -> PyErr {
     exception(py, "InputError", message, &[("hint", attribute(py, hint))])
 }

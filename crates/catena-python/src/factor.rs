@@ -12,10 +12,10 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// States between two looks at signals.
+/// States between two checks for signals.
 const PART: usize = 1024;
 
-/// Numbers beyond which a batch may take longer than a person who presses Control-C waits: it then has a thread of its own.
+/// Numbers beyond which a batch may take too long to respond to Control-C: it then runs on a separate thread.
 const LONG: usize = 1 << 20;
 
 /// Factors of one state, or of many in lanes.
@@ -129,13 +129,13 @@ impl Factors {
             if out.is_empty() {
                 return Ok(x);
             }
-            // whoever waits for the factors does not keep the interpreter from those who have them
+            // a thread that waits for the factors does not hold the interpreter's lock
             let done = match (self.states, out.len() > LONG) {
                 (None, false) => solve_rows(&self.built.model, &self.kept, out),
                 (Some(_), false) => py.detach(|| solve_rows(&self.built.model, &self.kept, out)),
                 (_, true) => {
                     let (built, kept) = (Arc::clone(&self.built), Arc::clone(&self.kept));
-                    // a thread that is left behind must not write into an array of Python
+                    // an abandoned thread must not write into an array of Python
                     let mut rows = given.to_vec();
                     let (rows, done) = apart(py, move || {
                         let done = solve_rows(&built.model, &kept, &mut rows);
@@ -185,7 +185,7 @@ impl Factors {
 }
 
 impl Factors {
-    /// What is said of a number of the right-hand sides, of which each state has so many.
+    /// The error for a number of the right-hand sides, given the count per state.
     fn not_finite(&self, py: Python<'_>, sides: usize, at: usize, value: f64) -> PyErr {
         let nv = self.built.model.nv();
         let row = self.states.map(|_| at / (sides * nv));

@@ -1,7 +1,7 @@
 //! The Python package `catena`: every algorithm in one call, one state or ten thousand in the same call.
 //!
-//! This crate is the module `catena._catena`; the rest of the package is in `python/catena`. Arrays that are doubles in rows are read
-//! where they lie. A single state is computed by a kept workspace without giving up the interpreter's lock; many states run in lanes
+//! This crate is the module `catena._catena`; the rest of the package is in `python/catena`. Arrays of doubles in rows are read in
+//! place. A single state is computed by a cached workspace without releasing the interpreter's lock; many states run in lanes
 //! on all processors without it. Panics become exceptions.
 
 mod array;

@@ -1,4 +1,4 @@
-//! Closed chains, the doctor, laws, conformance cases: what is asked of a model at one state.
+//! Closed chains, the doctor, laws, conformance cases: computations at one state.
 
 use crate::array::{Array, Numbers, array};
 use crate::call::{Call, Wrenches, apart};

@@ -1,4 +1,4 @@
-//! The class `Model`: where a model comes from, what it is made of, and the workspaces kept for it.
+//! The class `Model`: its source, its contents, and the workspaces cached for it.
 
 use crate::array::{Array, array};
 use crate::error::{guarded, raise, refuse};
@@ -23,19 +23,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 /// Threads of batches; 0 is as many as there are processors.
 pub static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Most freedoms of a model that code is made for: tracing takes seconds beyond.
+/// Most degrees of freedom of a model for which code is generated: tracing takes seconds beyond.
 const MOST_COMPILED: usize = 100;
 
-/// What a model is made from.
+/// Source of a model.
 enum Source {
     /// What the reader of a file found, or an embedded model.
     Builder(Box<ModelBuilder>),
-    /// A document in catena's own format that grows.
+    /// A document in catena's own format that is being extended.
     Document(Value),
 }
 
-/// A model that has passed its checks, with all that is kept for it.
-// workspaces are large: they go in and out of these lists by their addresses
+/// A model that has passed its checks, with everything cached for it.
+// workspaces are large: they are boxed in these lists
 #[allow(clippy::vec_box)]
 pub struct Built {
     /// The model.
@@ -52,7 +52,7 @@ pub struct Built {
     document: OnceLock<Arc<Value>>,
 }
 
-/// What one state needs.
+/// Workspace for one state.
 pub struct CallWork {
     /// The algorithms.
     pub dynamics: Dynamics,
@@ -83,7 +83,7 @@ impl Built {
         }
     }
 
-    /// The model with its couplings as constraints: what works with multipliers has all coordinates of the tree.
+    /// The model with its couplings as constraints, for computations with multipliers: it has all coordinates of the tree.
     pub fn whole(self: &Arc<Self>) -> Arc<Built> {
         let made = || {
             let whole = self.model.clone().with_couplings_as_constraints();
@@ -98,7 +98,7 @@ impl Built {
     /// Code of the model, unless the processor or the size of the model forbids it; then the general recursions answer.
     fn compiled(&self, lanes: bool) -> Option<&Compiled> {
         let made = || {
-            // one state of a closed chain is a matter for the chain
+            // one state of a closed chain is computed by `ClosedChain`
             let is_closed = !self.model.constraints().is_empty();
             if self.model.nv() > MOST_COMPILED || is_closed && !lanes {
                 return None;
@@ -322,7 +322,7 @@ impl PyModel {
     }
 }
 
-/// Reads a document that was put together in Python: its lines mean nothing to anybody.
+/// Reads a document built in Python, whose line numbers are meaningless.
 fn read(document: &Value) -> Result<ModelBuilder> {
     catena_io::builder_from_json(&document.to_string(), "model", &ReadOptions::default())
         .map_err(nowhere)
@@ -332,7 +332,7 @@ fn nowhere(error: Error) -> Error {
     error.at(Place::default())
 }
 
-/// Reads a file; every reason why it cannot be used is told with its place.
+/// Reads a file; every error gives its location.
 fn read_file(path: &Path, options: &ReadOptions) -> Result<(ModelBuilder, Model)> {
     let builder = catena_io::read_file(path, options)?;
     let model = catena_io::build(&builder, &path.display().to_string())?;

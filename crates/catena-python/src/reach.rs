@@ -1,4 +1,4 @@
-//! Inverse kinematics: positions and motions that put frames where they are wanted.
+//! Inverse kinematics: positions and motions that bring frames to their targets.
 
 use crate::array::{Array, Numbers, array, results, writable};
 use crate::call::{Call, apart};
@@ -11,15 +11,15 @@ use catena::spatial::{Mat3, Vec3};
 use pyo3::prelude::*;
 use serde_json::json;
 
-/// Iterations times the cube of the freedoms beyond which a search may take longer than a person who presses Control-C waits: it then has a
-/// thread of its own. A thread takes as long to start as a short search takes.
+/// Iterations times the cube of the degrees of freedom beyond which a search may take too long to respond to Control-C: it then runs on a
+/// separate thread. Starting a thread takes as long as a short search.
 const LONG: f64 = 1e7;
 
-/// What is wanted of a frame, or of the mass centre (no name): a row for each instant, of 3 numbers (a position) or 12 (a pose: the upper
+/// Target of a frame, or of the mass centre (no name): a row for each instant, of 3 numbers (a position) or 12 (a pose: the upper
 /// three rows of its matrix).
 type Wanted = (Option<String>, Vec<Vec<f64>>);
 
-/// Goals at all instants.
+/// Targets at all instants.
 fn goals(py: Python<'_>, built: &Built, wanted: &[Wanted], instants: usize) -> PyResult<Vec<Goal>> {
     let mut goals = vec![Goal::default(); instants];
     for (name, rows) in wanted {

@@ -31,17 +31,17 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the program is left without a look at signals and progress.
+/// Time between checks for signals and progress.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a run that asks Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread asks for the lock: one
-/// that is woken earlier, by a lock that is given and taken at once, waits anew and is never served.
+/// How long a run that calls Python keeps the interpreter's lock. It must be longer than the 5 ms after which a waiting thread requests the lock: a
+/// thread that is woken earlier, by a lock that is released and taken again at once, waits again and never gets it.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Steps without a look at the clock, where they are quick.
+/// Steps between checks of the clock, where they are quick.
 const STEPS: usize = 8;
 
-/// Most freedoms of a model that code is made for.
+/// Most degrees of freedom of a model for which code is generated.
 const MOST_COMPILED: usize = 100;
 
 /// Most models whose code is kept for the next simulation.
@@ -50,7 +50,7 @@ const MOST_KEPT: usize = 32;
 /// Code of the models that were simulated last, by their fingerprints.
 static CODES: Mutex<Vec<(u64, Compiled)>> = Mutex::new(Vec::new());
 
-/// Code for a simulation: what was made for such a model before, or new. Making it takes longer than many runs do.
+/// Code for a simulation: cached code of such a model, or new. Generating it takes longer than many runs.
 fn kept_code(model: &Model) -> Result<Compiled> {
     let fingerprint = model.fingerprint();
     let kept = || CODES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ fn vector<'py>(py: Python<'py>, numbers: &[f64]) -> PyResult<Array<'py>> {
     Ok(array)
 }
 
-/// What is chosen besides method and tolerances: names that `simulate` takes as arguments.
+/// Options besides method and tolerances: names that `simulate` takes as arguments.
 struct Choices(Value);
 
 impl Choices {
@@ -85,7 +85,7 @@ impl Choices {
         self.0[key].as_f64()
     }
 
-    /// The integrator with what is chosen of backward differentiation formulas.
+    /// The integrator with the options of backward differentiation formulas.
     fn integrator(&self, mut integrator: Integrator, method: &str) -> Result<Integrator> {
         if let Integrator::Bdf {
             max_order, matrix, ..
@@ -210,7 +210,7 @@ pub fn integrator(
     ))
 }
 
-/// The joint limits that hold, with restitutions: one for all, or by name.
+/// The enforced joint limits, with restitutions: one for all, or by name.
 pub fn stops(
     py: Python<'_>,
     built: &Built,
@@ -270,7 +270,7 @@ pub fn stops(
     Ok(stops)
 }
 
-/// What is to be noticed: limits of joints, and what the caller asks for.
+/// Events to detect: limits of joints, and those the caller requests.
 pub fn event_functions(
     py: Python<'_>,
     built: &Built,
@@ -364,7 +364,7 @@ pub struct RunData {
     built: Arc<Built>,
     samples: Vec<Sample>,
     layout: Layout,
-    /// The model, and what else the run was made with.
+    /// The model and other settings of the run.
     document: Arc<Value>,
     metadata: Value,
     audit: Value,
@@ -402,7 +402,7 @@ impl PyModel {
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
         guarded(py, || {
-            // names are refused before the run
+            // unknown names are rejected before the run
             let plain = Layout {
                 momentum: false,
                 base: false,
@@ -519,7 +519,7 @@ impl PyModel {
                 Ok(made) => made,
                 Err(error) => match taken(&raised) {
                     None => return Err(raise(py, &error)),
-                    // a function has raised at the start
+                    // a function has raised an exception at the start
                     Some(raised) => {
                         let run = RunData::empty(&built, document, plain);
                         return Ok((run, Some(raised.into_value(py).into_any())));
@@ -570,7 +570,7 @@ impl PyModel {
                 let (of, end) = (Arc::clone(&built), last.state.clone());
                 let again =
                     move || verified_error(&of.model, &start, &inputs_again, &options, &end);
-                // a function of Python is not left behind in another thread
+                // a Python function is not abandoned in another thread
                 let found = match asks {
                     true => py.detach(again),
                     false => apart(py, again)?,
@@ -598,7 +598,7 @@ impl PyModel {
     }
 }
 
-/// Wrenches that do not change.
+/// Constant wrenches.
 pub fn pushes<'py>(
     py: Python<'py>,
     built: &Built,
@@ -635,8 +635,8 @@ pub fn pushes<'py>(
     Ok(list)
 }
 
-/// Runs to the end, to an event that stops it, or to what goes wrong. A run that `asks` Python at every step keeps the interpreter's
-/// lock for a while, instead of taking and giving it at every step.
+/// Runs to the end, to an event that stops it, or to an error. A run that `asks` Python at every step keeps the interpreter's lock
+/// for a while, instead of taking and releasing it at every step.
 fn to_the_end(
     py: Python<'_>,
     simulation: &mut Simulation,
@@ -688,7 +688,7 @@ fn to_the_end(
             return Err(taken(raised).unwrap_or_else(|| raise(py, &error)));
         }
         if asks {
-            // other threads have their turn
+            // lets other threads run
             py.detach(|| ());
         }
         py.check_signals()?;
@@ -729,7 +729,7 @@ impl RunData {
         Ok(rows)
     }
 
-    /// What the run was made with, the model among it.
+    /// Settings of the run, including the model.
     fn all_metadata(&self) -> Value {
         let mut metadata = self.metadata.clone();
         metadata["model"] = Value::clone(&self.document);

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long signals wait.
+/// Time between checks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A sample: index, values, measures (none if it failed), why it failed.
@@ -65,7 +65,7 @@ pub struct LedgerData {
     ledger: Mutex<Option<Ledger>>,
 }
 
-/// Looks at signals now and then; the exception of one ends the study.
+/// Checks for signals now and then; an exception of one ends the study.
 struct Watch {
     next: Instant,
     raised: Option<PyErr>,

@@ -10,7 +10,7 @@ use catena_symbolic::derive::{Derivation, Keep, Notation, Style, Symbols};
 use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use pyo3::prelude::*;
 
-/// Freedoms up to which the closed form is what people want.
+/// Degrees of freedom up to which the closed form is the default.
 const SMALL: usize = 3;
 
 /// The kinds of numbers that stay symbols.
@@ -63,7 +63,7 @@ fn symbols(py: Python<'_>, model: &Model, names: Vec<String>) -> PyResult<Symbol
     Ok(symbols)
 }
 
-/// The thing of this name.
+/// The item of this name.
 fn chosen<T: Copy>(
     py: Python<'_>,
     what: &str,

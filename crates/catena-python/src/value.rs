@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString};
 use serde_json::{Map, Value};
 
-/// A value of Python as one of a model file. Numbers that are not finite have no place in JSON and are written as strings, which
-/// the reader takes where they make sense.
+/// A value of Python as one of a model file. JSON cannot represent non-finite numbers: they are written as strings, which the
+/// reader accepts where they make sense.
 pub fn from_python(name: &str, x: &Bound<'_, PyAny>) -> PyResult<Value> {
     let py = x.py();
     if x.is_none() {

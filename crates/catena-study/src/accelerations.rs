@@ -3,7 +3,7 @@
 use catena::error::{Error, ErrorKind, Result};
 use catena::{Dynamics, Matrix, Model, State};
 
-/// How accelerations are found.
+/// Schemes for accelerations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Articulated bodies, O(n).

@@ -1,6 +1,6 @@
 //! Designs: which values the parameters have in which sample.
 //!
-//! The numbers of a sample follow from the seed and its index alone.
+//! The numbers of a sample depend only on the seed and its index.
 //!
 //! | design | the unit cube |
 //! |---|---|
@@ -107,8 +107,8 @@ pub enum Points {
     },
 }
 
-/// The numbers below a count in a random order, computed one by one and never stored: a Feistel network permutes all numbers of so many binary
-/// digits, and is applied again where it leads out of the count (Black & Rogaway 2002).
+/// The numbers below a count in a random order, computed one by one and never stored: a Feistel network permutes all numbers with this many
+/// binary digits, and is applied again where it leaves the range (Black & Rogaway 2002).
 #[derive(Clone, Debug)]
 pub struct Order {
     count: usize,
@@ -127,7 +127,7 @@ impl Order {
         }
     }
 
-    /// The number at this place; the place must be below the count.
+    /// The number at this index, which must be below the count.
     fn at(&self, place: usize) -> usize {
         let mask = (1 << self.half) - 1;
         let mut number = place as u64;
@@ -151,7 +151,7 @@ fn of_sample(seed: u64, index: usize) -> Random {
     Random::new(mixed)
 }
 
-/// The least number of a design in the unit cube; one minus it is the largest.
+/// The smallest number of a design in the unit cube; one minus it is the largest.
 pub(crate) const LEAST_SHARE: f64 = 0.5 / (1u64 << 52) as f64;
 
 /// A number in (0, 1): both ends would be infinite quantiles of some distributions.
@@ -165,7 +165,7 @@ impl Points {
         Points::Random { dimensions, seed }
     }
 
-    /// So many points, one in each slice of every axis.
+    /// This many points, one in each slice of every axis.
     pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let slices = (0..dimensions).map(|_| Order::new(count, &mut random));
@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// A large design takes no memory: its samples are computed when they are asked for.
+    /// A large design takes no memory: its samples are computed on request.
     #[test]
     fn a_hundred_million_samples() {
         let points = Points::latin_hypercube(100_000_000, 3, 1);

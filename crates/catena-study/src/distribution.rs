@@ -1,13 +1,13 @@
-//! What a parameter may be: a distribution, or a list of values.
+//! Values of a parameter: a distribution, or a list of values.
 //!
 //! Every sample is the quantile x = F⁻¹(u) of a number u in (0, 1), so that one design serves all distributions. Samples have the same bits on
-//! every system: no function of the system's library decides them.
+//! every system: they use no function of the system's library.
 
 use catena::elementary::{exp, ln};
 use libm::erfc;
 use std::f64::consts::{PI, SQRT_2};
 
-/// How the values of a parameter are spread.
+/// Distribution of the values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spread {
     /// Equally likely between two bounds.
@@ -46,14 +46,14 @@ pub enum Spread {
     Triangular {
         /// Lower bound.
         low: f64,
-        /// Where it is most likely.
+        /// Mode.
         mode: f64,
         /// Upper bound.
         high: f64,
     },
     /// One of these values, equally likely; all of them in a grid.
     Values(Vec<f64>),
-    /// One of these texts, equally likely; all of them in a grid. The value of a sample is its place here, from 0.
+    /// One of these texts, equally likely; all of them in a grid. The value of a sample is its index here, from 0.
     Words(Vec<String>),
     /// The column of a list.
     Listed,
@@ -86,12 +86,12 @@ fn normal_quantile(share: f64) -> f64 {
     z
 }
 
-/// From the bound, which is off by less than one everywhere, so many steps that triple the digits leave round-off.
+/// From the bound, whose error is less than one everywhere, this many steps, each tripling the digits, leave round-off.
 const HALLEY_STEPS: usize = 6;
 
 /// A quantile of the standard normal distribution between two bounds.
 fn cut_normal_quantile(u: f64, low: f64, high: f64) -> f64 {
-    // in the upper tail shares are close to 1 and have lost their digits: look at it from the other side
+    // in the upper tail shares are close to 1 and have lost their digits: use the lower tail instead
     if low > 0.0 {
         return -cut_normal_quantile(1.0 - u, -high, -low);
     }
@@ -100,8 +100,8 @@ fn cut_normal_quantile(u: f64, low: f64, high: f64) -> f64 {
 }
 
 impl Spread {
-    /// Which part of a bounded range a value is, from 0 to 1; the middle where none is given. None for other spreads, and outside of the
-    /// range.
+    /// Relative position of a value in a bounded range, from 0 to 1; the middle where none is given. None for other distributions, and
+    /// outside of the range.
     pub fn part_of_range(&self, value: Option<f64>) -> Option<f64> {
         let part = match (self, value) {
             (Spread::Uniform { .. } | Spread::LogUniform { .. }, None) => 0.5,
@@ -112,7 +112,7 @@ impl Spread {
         (0.0..=1.0).contains(&part).then_some(part)
     }
 
-    /// dx/du of a bounded range at a value, where u is the part of the range. None for other spreads.
+    /// dx/du of a bounded range at a value, where u is the relative position in it. None for other distributions.
     pub fn slope(&self, value: f64) -> Option<f64> {
         match self {
             Spread::Uniform { low, high } => Some(high - low),
@@ -121,7 +121,7 @@ impl Spread {
         }
     }
 
-    /// The number of values in a grid; 0 for spreads without such.
+    /// The number of values in a grid; 0 for distributions without one.
     pub fn level_count(&self) -> usize {
         match self {
             Spread::Values(values) => values.len(),
@@ -139,12 +139,12 @@ impl Spread {
         }
     }
 
-    /// The value of this index in a grid, counted round and round.
+    /// The value of this index in a grid, cyclically.
     pub fn level_around(&self, k: usize) -> Option<f64> {
         self.level(k.checked_rem(self.level_count())?)
     }
 
-    /// A value as it is written: the number with every digit, or the text that it stands for.
+    /// A value as written: the number with every digit, or the text that it represents.
     pub fn written(&self, value: f64) -> String {
         match self {
             Spread::Words(words) => words.get(value as usize).cloned().unwrap_or_default(),
@@ -240,7 +240,7 @@ impl Spread {
 mod tests {
     use super::*;
 
-    /// The share below a quantile is the share, to the last digits, from the middle to the far end of a tail.
+    /// The share below a quantile is the given share, to the last digits, from the middle to the far end of a tail.
     #[test]
     fn normal_quantiles_are_roots() {
         for share in [0.5, 0.49999, 0.3, 0.1, 1e-3, 1e-9, 1e-40, 1e-200, 1e-300] {

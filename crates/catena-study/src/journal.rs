@@ -1,8 +1,8 @@
 //! The journal of a study: every sample as soon as it is computed, in a file that survives a kill.
 //!
-//! A line of text for each sample, after one that says what the study is: the CRC-32 of the rest in eight digits, a space, and JSON. A line
-//! is written in one piece; when the process is killed, the file ends with a whole line or with a part of one, which is cut off when the study is
-//! resumed. The file is locked while it is written.
+//! A line of text for each sample, after one that identifies the study: the CRC-32 of the rest in eight digits, a space, and JSON. A line
+//! is written in one piece; when the process is killed, the file ends with a whole line or with a part of one, which is truncated when the study
+//! is resumed. The file is locked while it is written.
 
 use crate::runner::Sample;
 use catena::error::{Error, ErrorKind, Place, Result};
@@ -12,7 +12,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Everything that decides the results: names and texts. A study is resumed only with the same.
+/// Everything that determines the results: names and texts. A study is resumed only with the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origin {
     /// Names, as they appear in messages, and texts.
@@ -82,7 +82,7 @@ fn from_json(value: &Value) -> Option<Sample> {
     })
 }
 
-/// Samples as the lines that a journal has of them: as they travel from one machine to another.
+/// Samples as lines of a journal, for transfer between machines.
 pub fn lines_of(samples: &[Sample]) -> String {
     samples
         .iter()
@@ -138,7 +138,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Continues a journal: returns the samples that it has, and how many bytes of an incomplete line were cut off.
+    /// Continues a journal: returns the samples that it has, and how many bytes of an incomplete line were truncated.
     pub fn resume(results: &Path, origin: &Origin) -> Result<(Journal, Vec<Sample>, usize)> {
         let path = journal_of(results);
         if !is_taken(&path) {
@@ -236,12 +236,12 @@ impl Journal {
         written.map_err(|error| self.failed(&error))
     }
 
-    /// Keeps samples. When this returns, the operating system has them: a kill of the process cannot take them back.
+    /// Appends samples. When this returns, the operating system has them: killing the process cannot lose them.
     pub fn note(&mut self, samples: &[Sample]) -> Result<()> {
         self.write(&lines_of(samples))
     }
 
-    /// Removes the journal, once the results are in their file; false if it was not there any more.
+    /// Removes the journal, once the results are in their file; false if it no longer existed.
     pub fn remove(self) -> Result<bool> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),

@@ -1,7 +1,7 @@
-//! The books of a study that is being carried out: which samples are there, which are missing.
+//! Record of a running study: which samples exist and which are missing.
 //!
-//! Whoever computes samples, threads or other machines, asks here what is missing and hands in what was found. A sample that is there is not
-//! taken again, so that each is in the results once.
+//! Threads or other machines that compute samples get the missing indices here and hand in their results. A sample that already exists is
+//! not accepted again, so that each is in the results once.
 
 use crate::journal::{Journal, Origin, samples_of};
 use crate::results::{ResultFormat, write_results};
@@ -11,27 +11,27 @@ use catena::error::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What is done with results that are there.
+/// Treatment of existing results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// They are refused.
+    /// They are an error.
     New,
     /// They are replaced.
     Overwrite,
-    /// What is missing is computed.
+    /// Missing samples are computed.
     Resume,
 }
 
-/// A study that was carried out.
+/// A completed study.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// All samples, in order.
     pub samples: Vec<Sample>,
-    /// How many were there before.
+    /// How many existed before.
     pub before: usize,
     /// Bytes of an incomplete line of the journal that were left out.
     pub cut: usize,
-    /// Did somebody remove the journal on the way? The results are complete all the same.
+    /// Whether the journal was removed in the meantime. The results are complete nevertheless.
     pub lost_journal: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Begins a study, or continues one, whose results go to this file, if one is given.
+    /// Begins or continues a study, whose results go to this file, if one is given.
     pub fn open(study: &Study, origin: Origin, output: Option<&Path>, mode: Mode) -> Result<Self> {
         let mut ledger = Ledger {
             origin,
@@ -78,12 +78,12 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// How many samples were there when it was opened.
+    /// How many samples existed when it was opened.
     pub fn before(&self) -> usize {
         self.before
     }
 
-    /// Indices of the samples that are not there.
+    /// Indices of the missing samples.
     pub fn missing(&self) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for (k, _) in self
@@ -100,7 +100,7 @@ impl Ledger {
         ranges
     }
 
-    /// Marks a sample as there; false if it was. Its values must be those of its index.
+    /// Marks a sample as present; false if it already was. Its values must be those of its index.
     fn enter(&mut self, study: &Study, sample: &Sample) -> Result<bool> {
         let Some(there) = self.is_there.get_mut(sample.index) else {
             return Err(foreign(sample));
@@ -113,7 +113,7 @@ impl Ledger {
         }
     }
 
-    /// Takes samples that were computed, and keeps them in the journal; gives those that were not there yet.
+    /// Takes computed samples, and appends them to the journal; returns those that were new.
     pub fn take(&mut self, study: &Study, samples: Vec<Sample>) -> Result<&[Sample]> {
         let first = self.samples.len();
         for sample in samples {
@@ -133,7 +133,7 @@ impl Ledger {
         self.take(study, samples_of(lines)?)
     }
 
-    /// Sorts the samples and writes the results, once all are there.
+    /// Sorts the samples and writes the results, once all exist.
     pub fn finish(mut self, study: &Study) -> Result<Carried> {
         let missing: usize = self.missing().iter().map(ExactSizeIterator::len).sum();
         if missing > 0 {
@@ -230,7 +230,7 @@ mod tests {
             "{rows}"
         );
 
-        // without its journal a study cannot be resumed, but it ends well
+        // without its journal a study cannot be resumed, but it can finish
         let mut ledger = open(Mode::Overwrite).expect("again");
         let all = (0..4).map(|k| sample(&study, k)).collect();
         ledger.take(&study, all).expect("samples");

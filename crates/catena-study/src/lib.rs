@@ -1,16 +1,15 @@
 //! Studies: one model, many runs.
 //!
 //! A [`Study`] says what varies, what runs and what is measured. A sample is a pure function: its index gives the values of the parameters
-//! ([`Study::values`]), and an [`Experiment`] makes measures of them. Nothing depends on which thread computes a sample, or when, so that
-//! samples may be computed in any order, on any number of cores, and after an interruption.
+//! ([`Study::values`]), and an [`Experiment`] turns them into measures. Nothing depends on which thread computes a sample, or when, so
+//! that samples may be computed in any order, on any number of cores, and after an interruption.
 //!
 //! ```text
 //! study file → Study → index → values → Experiment → measures → Journal → results, Summary, sensitivity
 //! ```
 //!
-//! [`optimize`] searches values for which a measure is least. A [`Ledger`] knows which samples are missing; [`carry_out`] runs them on several threads, and others may do
-//! it elsewhere. A [`Journal`] keeps each as soon as it is there, and survives a kill; [`write_results`] sorts them into one file. What an experiment is, this crate does not know: the program makes one from the
-//! options of `catena simulate`.
+//! [`optimize`] searches for values that minimise a measure. A [`Ledger`] knows which samples are missing; [`carry_out`] runs them on several threads, and other machines may run them, too. A [`Journal`] stores
+//! each as soon as it is computed, and survives a kill; [`write_results`] sorts them into one file. This crate does not know what an experiment is: the program builds one from the options of `catena simulate`.
 
 pub mod accelerations;
 mod csv_list;

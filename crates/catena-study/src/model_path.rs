@@ -21,12 +21,12 @@ const KINDS: &[&str] = &[
     "sensor",
 ];
 
-/// Numbers in a model that a path leads to.
+/// Numbers in a model that a path refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pointer {
     /// JSON pointers.
     targets: Vec<String>,
-    /// Is it the length of a vector?
+    /// Whether it is the length of a vector.
     is_length: bool,
 }
 
@@ -62,13 +62,13 @@ impl ModelText {
         self.tree.to_string()
     }
 
-    /// Is a path one of a model?
+    /// Whether a path refers to a model.
     pub fn is_path(path: &str) -> bool {
         let first = path.split('.').next().unwrap_or_default();
         first == "gravity" || KINDS.contains(&first)
     }
 
-    /// Where a path leads; `relative` if what is there will be multiplied.
+    /// Resolves a path; `relative` if the numbers will be multiplied.
     pub fn find(&self, path: &PathText, relative: bool) -> Result<Pointer> {
         self.targets(&path.text, relative)
             .map_err(|error| error.at(path.place.clone()))
@@ -102,7 +102,7 @@ impl ModelText {
         let (chosen, key) = if let Some(key) = after("*") {
             ((0..items.len()).collect(), key)
         } else {
-            // names may have dots: the longest that fits is meant
+            // names may contain dots: the longest match counts
             let fits = (0..names.len()).filter(|&k| after(names[k]).is_some());
             let Some(best) = fits.max_by_key(|&k| names[k].len()) else {
                 let name = rest.rsplit_once('.').map_or(rest, |(name, _)| name);
@@ -145,7 +145,7 @@ impl ModelText {
                 }
                 (None, _) => match self.expect_key(&pointer, path) {
                     Ok(()) => targets.push(pointer),
-                    // `*` means those items that can have it: not a fixed joint, say
+                    // `*` means the items that can have it: for example, not a fixed joint
                     Err(error) if rest.starts_with("*.") && has_no_meaning(&error) => {}
                     Err(error) => return Err(error),
                 },
@@ -180,7 +180,7 @@ impl ModelText {
         }
     }
 
-    /// The model with these numbers. Each comes with the places it goes to, and whether it multiplies what is there.
+    /// The model with these numbers. Each comes with its destinations, and whether it multiplies the existing numbers.
     pub fn with(&self, changes: &[(&Pointer, bool, f64)]) -> Result<ModelBuilder> {
         let mut tree = self.tree.clone();
         for (pointer, relative, value) in changes {
@@ -199,7 +199,7 @@ impl ModelText {
     }
 }
 
-/// Does the reader refuse a key because of what its owner is?
+/// Does the reader reject a key because of the kind of its owner?
 fn has_no_meaning(error: &Error) -> bool {
     error.message().contains("has no meaning")
 }
@@ -239,7 +239,7 @@ fn component(tree: &Value, pointer: String, path: &str, part: &str) -> Result<St
         })
 }
 
-/// Replaces a number, or all numbers of a list. The pointer leads to something, or to a key that its object does not have yet.
+/// Replaces a number, or all numbers of a list. The pointer refers to an existing value, or to a key that its object does not have yet.
 fn put(tree: &mut Value, pointer: &str, new: impl Fn(Option<f64>) -> Option<f64> + Copy) {
     fn numbers(value: &mut Value, new: impl Fn(Option<f64>) -> Option<f64> + Copy) {
         match value {
@@ -271,7 +271,7 @@ fn put(tree: &mut Value, pointer: &str, new: impl Fn(Option<f64>) -> Option<f64>
     }
 }
 
-/// Gives gravity a magnitude, in its direction.
+/// Sets the magnitude of gravity, keeping its direction.
 fn scale_gravity(tree: &mut Value, magnitude: f64) -> Result<()> {
     let old = tree["gravity"].as_array().into_iter().flatten();
     let length = old
@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(link(1).mass, 6.0);
     }
 
-    /// `*` leaves out what cannot have the number; by name it is refused.
+    /// `*` skips items that cannot have the number; by name they are an error.
     #[test]
     fn fixed_joints_have_no_friction() {
         let text = r#"{"format": "catena/1", "link": [{"name": "a"}, {"name": "b", "mass": 1}], "joint": [

@@ -1,4 +1,4 @@
-//! The values of parameters for which a measure is least, under bounds on others.
+//! The values of parameters that minimise a measure, under bounds on others.
 //!
 //! Two methods. Powell's COBYLA (1994): objective and constraints are interpolated linearly at n + 1 points, in a region whose size shrinks
 //! from a quarter of the ranges to the tolerance; it needs no derivatives. Kraft's SLSQP (1988): each step minimises a quadratic model of the
@@ -10,10 +10,10 @@
 //! ∂m/∂u = ∂m/∂x dx/du,   or   (m(u + h) − m(u − h)) / 2h                                                                  (3)
 //! ```
 //!
-//! Gradients come from the experiment where it knows them ([`Experiment::slopes`]), else from differences.
+//! Gradients come from the experiment where it provides them ([`Experiment::slopes`]), otherwise from differences.
 //!
-//! What cannot be computed counts as worse than all that was seen: the method turns back. The result is the best of all points that
-//! were tried and satisfy the constraints, to a part of their bounds: s is for the search only.
+//! A point that cannot be computed counts as worse than all others, so that the method turns back. The result is the best of all
+//! points tried that satisfy the constraints, to a fraction of their bounds: s is for the search only.
 
 use crate::runner::{Experiment, finite};
 use crate::study::{Goal, Limit, Search, Study};
@@ -22,16 +22,16 @@ use cobyla::RhoBeg;
 use slsqp::Func;
 use std::cell::RefCell;
 
-/// Part of its bound by which a constraint may be violated: round-off of the linear models.
+/// Fraction of its bound by which a constraint may be violated: round-off of the linear models.
 const SLACK: f64 = 1e-6;
 
 /// By how much a constraint may be violated whose bound is 0.
 const SLACK_AT_ZERO: f64 = 1e-9;
 
-/// First change of the parameters, as a part of their ranges.
+/// First change of the parameters, as a fraction of their ranges.
 const FIRST_CHANGE: f64 = 0.25;
 
-/// h of (3): the error of runs at the default tolerance, divided by it, and its square are of one order.
+/// h of (3): the error of runs at the default tolerance, divided by h, and h² are of the same order.
 const DIFFERENCE: f64 = 1e-3;
 
 /// A point that was tried.
@@ -53,7 +53,7 @@ impl Evaluation {
 }
 
 impl Limit {
-    /// By how much these measures violate it; 0 where they do not.
+    /// Amount by which these measures violate it; 0 where they do not.
     pub fn excess(&self, measures: &[f64]) -> f64 {
         (self.sign * (measures[self.measure] - self.bound)).max(0.0)
     }
@@ -67,7 +67,7 @@ impl Limit {
     }
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Debug)]
 pub struct Optimum {
     /// All points, in the order in which they were tried.
@@ -78,7 +78,7 @@ pub struct Optimum {
     pub is_feasible: bool,
     /// Why the search ended.
     pub end: &'static str,
-    /// Where gradients came from; none if the method needs none.
+    /// Source of the gradients; none if the method needs none.
     pub gradients: Option<Gradients>,
 }
 
@@ -87,9 +87,9 @@ pub struct Optimum {
 pub struct Gradients {
     /// How many there were.
     pub count: usize,
-    /// Runs for differences, beside those of the points.
+    /// Runs for differences, in addition to those of the points.
     pub runs: usize,
-    /// Why they are differences; none if the experiment knows derivatives.
+    /// Why they are differences; none if the experiment provides derivatives.
     pub because: Option<String>,
 }
 
@@ -112,7 +112,7 @@ struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    /// The point u, which is tried if it is new.
+    /// The point u, which is evaluated if it is new.
     fn index(&mut self, u: &[f64]) -> usize {
         let known = self.points.iter().position(|point| point == u);
         known.unwrap_or_else(|| self.try_out(u))
@@ -209,8 +209,8 @@ impl Tried<'_> {
         wanted.iter().map(|&measure| slope(measure)).collect()
     }
 
-    /// Have the last two moves been below the tolerance, and satisfies the last point the constraints? SLSQP itself wants them to be satisfied to
-    /// the last bit, and goes on.
+    /// Whether the last two moves were below the tolerance, and the last point satisfies the constraints. SLSQP itself requires them to be
+    /// satisfied to the last bit, and continues.
     fn rests(&self) -> bool {
         let [.., a, b, c] = &self.points[..] else {
             return false;
@@ -320,7 +320,7 @@ impl Tried<'_> {
     }
 }
 
-/// Searches the optimum that a study asks for. `noted` gets every point as it is tried; its error ends the search.
+/// Searches for the optimum of a study. `noted` receives every point as it is tried; its error ends the search.
 pub fn optimize(
     study: &Study,
     experiment: &dyn Experiment,
@@ -408,14 +408,14 @@ fn by_cobyla(goal: &Goal, tried: &RefCell<Tried<'_>>) -> Ended {
 
 fn by_slsqp(goal: &Goal, tried: &RefCell<Tried<'_>>) -> Ended {
     let start = &goal.start;
-    // number k of (2), which SLSQP wants to be small: constraints with the other sign
+    // number k of (2), which SLSQP minimises: constraints with the opposite sign
     let number = |k: usize| {
         let sign = if k == 0 { 1.0 } else { -1.0 };
         move |u: &[f64], gradient: Option<&mut [f64]>, (): &mut ()| {
             let u: Vec<f64> = u.iter().map(|u| u.clamp(0.0, 1.0)).collect();
             let mut tried = tried.borrow_mut();
             if tried.rests() {
-                // nothing moves it any more, and it ends
+                // no further progress, and it ends
                 gradient.into_iter().for_each(|gradient| gradient.fill(0.0));
                 return if k == 0 { 0.0 } else { -1.0 };
             }

@@ -43,7 +43,7 @@ pub fn distributions(study: &Study, samples: &[Sample]) -> Figure {
     }
 }
 
-/// Points without a line between them: a line ends at a number that is not finite.
+/// Points without a line between them: a line ends at a non-finite number.
 fn apart(numbers: &[f64]) -> Vec<f64> {
     numbers.iter().flat_map(|&x| [x, f64::NAN]).collect()
 }

@@ -1,7 +1,7 @@
 //! The results of a study as one file: Parquet or CSV, sorted by sample.
 //!
-//! Columns: `sample`, the parameters, the measures (empty where a sample failed), and `failure`, the reason. What is in the file follows
-//! from the samples alone, so that it has the same bytes whatever the number of threads.
+//! Columns: `sample`, the parameters, the measures (empty where a sample failed), and `failure`, the reason. The file depends only on
+//! the samples, so that it has the same bytes whatever the number of threads.
 
 use crate::distribution::Spread;
 use crate::journal::Origin;

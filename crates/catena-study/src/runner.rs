@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// What is done with the values of a sample.
+/// Computation of a sample from its values.
 ///
 /// The measures may depend on the values only: not on the thread, on other samples, or on time.
 pub trait Experiment: Sync {
     /// The measures, one for each of the study's; or why there are none.
     fn measure(&self, values: &[f64]) -> Result<Vec<f64>>;
 
-    /// The measures of several samples, bit for bit those that each has on its own.
+    /// The measures of several samples, bit for bit those of each sample alone.
     fn measure_all(&self, values: &[Vec<f64>]) -> Vec<Result<Vec<f64>>> {
         values.iter().map(|values| self.measure(values)).collect()
     }
 
     /// The derivatives of some measures with respect to each value. An error of the kind [`ErrorKind::Unsupported`] says why these measures,
-    /// or these parameters, have none that are known.
+    /// or these parameters, have no known derivatives.
     fn slopes(&self, _values: &[f64], _measures: &[usize]) -> Result<Vec<Vec<f64>>> {
         let message = "the experiment gives no derivatives";
         Err(Error::new(ErrorKind::Unsupported, message))
@@ -43,7 +43,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Computes samples together. A measure that is not finite is a failure.
+    /// Computes samples together. A non-finite measure is a failure.
     pub fn compute(study: &Study, experiment: &dyn Experiment, indices: &[usize]) -> Vec<Sample> {
         let values: Vec<Vec<f64>> = indices.iter().map(|&index| study.values(index)).collect();
         let measured = experiment.measure_all(&values);
@@ -72,7 +72,8 @@ pub(crate) fn finite(study: &Study, measures: Vec<f64>) -> Result<Vec<f64>> {
     }
 }
 
-/// Computes the samples of these indices on so many threads, and gives each to `take` as soon as it is there. An error of `take` ends the study.
+/// Computes the samples of these indices on the given number of threads, and passes each to `take` as soon as it is computed. An error of `take`
+/// ends the study.
 pub fn carry_out(
     study: &Study,
     experiment: &dyn Experiment,
@@ -81,11 +82,11 @@ pub fn carry_out(
     mut take: impl FnMut(Sample) -> Result<()>,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
-    // no thread is left without work because others have taken much at once
+    // no thread is idle because others have taken too much at once
     let share = indices.len().div_ceil(2 * threads.max(1)).max(1);
     let together = experiment.together().clamp(1, share);
     let is_over = AtomicBool::new(false);
-    // results that wait for a slow disk are few
+    // few results are queued for a slow disk
     let (sender, receiver) = mpsc::sync_channel::<Sample>(4 * threads);
     thread::scope(|scope| {
         for _ in 0..threads.clamp(1, indices.len().max(1)) {

@@ -56,8 +56,8 @@ impl Influence {
     }
 }
 
-/// The influence of each parameter on a measure, and how many samples told it; none where the measure does not vary, or too few samples
-/// are there. A failed sample makes its point of a Saltelli design useless.
+/// The influence of each parameter on a measure, and the number of samples used; none where the measure does not vary, or there are too
+/// few samples. A failed sample makes its point of a Saltelli design useless.
 pub fn influences(
     study: &Study,
     samples: &[Sample],
@@ -128,7 +128,7 @@ fn indices(rows: &[Vec<f64>], chosen: &[usize], count: usize) -> Option<Vec<[f64
     let both = || chosen.iter().flat_map(|&j| [rows[j][0], rows[j][1]]);
     let mean = both().sum::<f64>() / (2.0 * points);
     let variance = both().map(|f| (f - mean) * (f - mean)).sum::<f64>() / (2.0 * points - 1.0);
-    // what is left of numbers that are equal is round-off
+    // the remainder of equal numbers is round-off
     if chosen.len() < 2 || variance <= (1e-14 * mean).powi(2) {
         return None;
     }

@@ -38,16 +38,16 @@ const DESIGNS: &[&str] = &[
     "saltelli",
 ];
 
-/// Columns of the results that are no parameter and no measure.
+/// Columns of the results that are neither parameters nor measures.
 const OWN_COLUMNS: &[&str] = &["sample", "failure"];
 
 /// Most samples of a study.
 const MOST_SAMPLES: f64 = 1e8;
 
-/// Most values of a `range`: few words must not take much memory.
+/// Most values of a `range`: a short file must not take much memory.
 const MOST_VALUES: f64 = 1e4;
 
-/// A place in the model or in its state, as it is written.
+/// A path in the model or in its state, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathText {
     /// For example `link.hand.mass` or `q.elbow`.
@@ -63,9 +63,9 @@ pub struct Parameter {
     pub name: String,
     /// Unit; empty where none is given.
     pub unit: String,
-    /// What it sets; empty if only settings and formulas use it.
+    /// The paths it sets; empty if only settings and formulas use it.
     pub paths: Vec<PathText>,
-    /// Does it multiply what is there, instead of replacing it?
+    /// Whether it multiplies the existing number instead of replacing it.
     pub relative: bool,
     /// Its values.
     pub spread: Spread,
@@ -76,7 +76,7 @@ pub struct Parameter {
 /// A value of a setting of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
-    /// An option that takes nothing.
+    /// An option without a value.
     Truth(bool),
     /// Texts, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
     Texts(Vec<String>),
@@ -113,9 +113,9 @@ pub struct Study {
     pub name: String,
     /// The model: an embedded name, or a file.
     pub model: String,
-    /// Where the model is named.
+    /// Location of the model's name.
     pub model_place: Place,
-    /// How samples are chosen; the start alone for a study that only optimizes.
+    /// How samples are chosen; only the start for a study that only optimizes.
     pub design: Design,
     has_design: bool,
     /// What is optimized, if anything.
@@ -124,7 +124,7 @@ pub struct Study {
     pub parameters: Vec<Parameter>,
     /// The command that a sample runs.
     pub command: String,
-    /// Where it is named, if it is.
+    /// Location of its name, if given.
     pub command_place: Option<Place>,
     /// The settings of the run, as options of the command.
     pub settings: Vec<Setting>,
@@ -134,7 +134,7 @@ pub struct Study {
     pub text: String,
     /// The folder of the study file: other files are relative to it.
     pub folder: PathBuf,
-    /// Files that the study names, beside itself and the model.
+    /// Files that the study names, in addition to itself and the model.
     pub files: Vec<PathBuf>,
     points: Option<Points>,
 }
@@ -154,7 +154,7 @@ impl Study {
         Study::parse(&read_text(path, &file_name)?, path)
     }
 
-    /// Reads the text of a study file; other files are looked for relative to its folder.
+    /// Reads the text of a study file; other files are relative to its folder.
     pub fn parse(text: &str, path: &Path) -> Result<Study> {
         let file_name = path.display().to_string();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -215,7 +215,7 @@ impl Study {
         Ok(study)
     }
 
-    /// Which command runs stands among the settings, but is none.
+    /// The command to run is given among the settings, but is not one.
     fn take_command(&mut self) -> Result<()> {
         let Some(at) = self.settings.iter().position(|s| s.key == "command") else {
             return Ok(());
@@ -273,7 +273,7 @@ impl Study {
         let units = match (&self.design, &self.points) {
             (Design::List(rows), _) => return rows[index].clone(),
             (Design::Saltelli { .. }, Some(points)) => {
-                // A, B, then A with one column after the other from B
+                // A, B, then A with one column after another from B
                 let count = self.parameters.len();
                 let (point, which) = (index / (count + 2), index % (count + 2));
                 let both = points.at(point);
@@ -308,7 +308,7 @@ impl Study {
         values
     }
 
-    /// Names of the parameters in formulas, in their order; empty where values are texts, which formulas do not know.
+    /// Names of the parameters in formulas, in their order; empty where values are texts, which formulas cannot use.
     pub fn variables(&self) -> Vec<&str> {
         let parameters = self.parameters.iter();
         parameters
@@ -361,7 +361,7 @@ impl Study {
         Ok(())
     }
 
-    /// Every `{name}` of a setting is a parameter, and every parameter does something.
+    /// Every `{name}` of a setting is a parameter, and every parameter has an effect.
     fn expect_placeholders(&self) -> Result<()> {
         let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
         let mut used: Vec<&str> = Vec::new();

@@ -21,7 +21,7 @@ impl Summary {
     /// The shares of the samples that are below the quantiles.
     pub const SHARES: [f64; 3] = [0.05, 0.5, 0.95];
 
-    /// Of these numbers, which are finite; none if there are none.
+    /// Summarises these numbers, which are finite; none if there are none.
     pub fn new(numbers: &[f64]) -> Option<Summary> {
         let mut sorted = numbers.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -43,7 +43,7 @@ fn handles(expressions: &[Expr]) -> Vec<Handle> {
     expressions.iter().map(|e| e.handle()).collect()
 }
 
-/// The values of expressions where `symbol` gives those of the symbols by name.
+/// The values of expressions, where `symbol` gives those of the symbols by name.
 pub fn evaluate(expressions: &[Expr], symbol: impl Fn(&str) -> f64) -> Vec<f64> {
     let roots = handles(expressions);
     with_graph(|graph| {

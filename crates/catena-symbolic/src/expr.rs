@@ -43,9 +43,9 @@ thread_local! {
     static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs `work` in a graph of its own, which is dropped with all its expressions when `work` ends, or panics.
+/// Runs `work` in a separate graph, which is dropped with all its expressions when `work` ends, or panics.
 ///
-/// Results that must outlive the scope are taken out as a [`Program`](crate::Program), as text, or as numbers.
+/// Results that must outlive the scope are extracted as a [`Program`](crate::Program), as text, or as numbers.
 pub fn scope<R>(work: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
@@ -147,7 +147,7 @@ impl Expr {
         SCOPES.with_borrow(|scopes| scopes.last().is_some_and(|scope| scope.id == self.graph))
     }
 
-    /// The number this is, if it is a constant.
+    /// Its value, if it is a constant.
     pub fn value(self) -> Option<f64> {
         with_scope(|graph, id| graph.value(self.handle_in(id)))
     }

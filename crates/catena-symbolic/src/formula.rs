@@ -6,8 +6,8 @@
 //! cos a cos b = ½ cos(a − b) + ½ cos(a + b)      sin a cos b = ½ sin(a + b) + ½ sin(a − b)      …
 //! ```
 //!
-//! so that equal expressions have equal formulas, and everything cancels that can: the inertia matrix of a planar arm comes out as textbooks
-//! print it. Division is by symbols only.
+//! so that equal expressions have equal formulas, and all cancellations are found: the inertia matrix of a planar arm appears as in
+//! textbooks. Division is by symbols only.
 
 use crate::calculus::reachable;
 use crate::expr::{Expr, with_graph};
@@ -147,7 +147,7 @@ impl Formula {
         }
     }
 
-    /// Adds up terms, and drops what cancels.
+    /// Adds up terms, and drops those that cancel.
     fn sum(terms: impl IntoIterator<Item = (Term, f64)>) -> Self {
         let mut sums: BTreeMap<Term, (f64, f64)> = BTreeMap::new();
         for (term, c) in terms {
@@ -312,7 +312,7 @@ impl Formula {
         names
     }
 
-    /// Is it a number, or one symbol times a number? Such a formula needs no name of its own.
+    /// Is it a number, or one symbol times a number? Such a formula needs no name.
     pub fn is_plain(&self) -> bool {
         let mut terms = self.terms.iter();
         match (terms.next(), terms.next()) {

@@ -1,4 +1,4 @@
-//! Formulas of time and state as a function that a run calls: a controller that was traced.
+//! Formulas of time and state as a function that a run calls: a traced controller.
 //!
 //! Expressions have sums, products, quotients, roots and comparisons. Every other function is a call between straight-line programs:
 //!
@@ -61,7 +61,7 @@ struct Call {
     stage: usize,
 }
 
-/// Formulas while they are written, inside a [`scope`](crate::scope).
+/// Formulas under construction, inside a [`scope`](crate::scope).
 #[derive(Clone, Debug)]
 pub struct Trace {
     sizes: [usize; 2],
@@ -69,7 +69,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Formulas of so many positions and velocities.
+    /// Formulas of this many positions and velocities.
     pub fn new(positions: usize, velocities: usize) -> Self {
         Trace {
             sizes: [positions, velocities],
@@ -83,7 +83,7 @@ impl Trace {
         (number(0), Expr::symbols("q", q), Expr::symbols("v", v))
     }
 
-    /// The value of a function of one or two numbers, by its name; None where there is no such function of as many.
+    /// The value of a function of one or two numbers, by its name; None where there is no such function with that many arguments.
     pub fn call(&mut self, name: &str, x: Expr, y: Option<Expr>) -> Option<Expr> {
         let found = FUNCTIONS
             .iter()
@@ -192,9 +192,9 @@ fn value(function: usize, [x, y]: [f64; 2]) -> f64 {
 #[derive(Clone, Debug)]
 struct Stage {
     program: Arc<Program>,
-    /// Its machine code; none on a processor that none is assembled for.
+    /// Its machine code; none on a processor without an assembler.
     code: Option<Routine>,
-    /// Functions, and where their results go among the numbers; each has two of the program's results.
+    /// Functions, and the indices of their results among the numbers; each takes two of the program's results.
     calls: Vec<(usize, usize)>,
     arguments: Vec<f64>,
 }
@@ -247,7 +247,7 @@ fn interpreted(program: &Program, q: &[f64], v: &[f64], numbers: &[f64]) -> Vec<
     })
 }
 
-/// Formulas of t, q and v that are evaluated by machine code, without allocation; operation by operation on processors that no code is assembled for.
+/// Formulas of t, q and v that are evaluated by machine code, without allocation; operation by operation on processors without an assembler.
 ///
 /// ```
 /// use catena_symbolic::{Function, Trace, scope};

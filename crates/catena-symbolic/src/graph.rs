@@ -54,7 +54,7 @@ impl Handle {
     }
 }
 
-/// What a node is. Operands of products, and the first operand of a sum, are never negative.
+/// Kind of a node. Operands of products, and the first operand of a sum, are never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     Constant(Number),

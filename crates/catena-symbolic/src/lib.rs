@@ -1,8 +1,8 @@
-//! catena's algorithms in symbols, and straight-line code generated from them.
+//! catena's algorithms run symbolically, and straight-line code generated from them.
 //!
 //! [`Expr`] is a [`catena::Scalar`]: the recursions on trees run in it unchanged and give expressions instead of
-//! numbers. They are simplified as they are created and shared by construction. [`Program`] takes them out of their graph,
-//! optimised and in order.
+//! numbers. They are simplified as they are created and shared by construction. [`Program`] extracts them from their
+//! graph, optimised and in order.
 //!
 //! ```
 //! use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};

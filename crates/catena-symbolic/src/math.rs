@@ -230,7 +230,7 @@ impl Math {
         }
     }
 
-    /// As MathML, to stand inside a `math` element.
+    /// As MathML, for use inside a `math` element.
     pub fn mathml(&self) -> String {
         let mut text = String::new();
         self.write_mathml(&mut text);

@@ -1,4 +1,4 @@
-//! Fewer operations for the same expressions, from how often each is used.
+//! Reduces the operations of expressions, based on how often each is used.
 //!
 //! * sin(x ± y) is written with the sines and cosines of x and y, which are needed anyway: two products instead of a sine;
 //! * terms of a sum that are not used elsewhere are factored by their common factors, the most frequent one first:
@@ -31,7 +31,7 @@ fn operation_count(graph: &Graph, roots: &[Handle]) -> usize {
         .count()
 }
 
-/// Rebuilds every node with `make`, which gets the node and the new operands.
+/// Rebuilds every node with `make`, which receives the node and the new operands.
 fn rebuilt(
     graph: &mut Graph,
     roots: &[Handle],

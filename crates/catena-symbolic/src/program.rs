@@ -1,4 +1,4 @@
-//! Straight-line programs: expressions taken out of their graph, optimised and put in order.
+//! Straight-line programs: expressions extracted from their graph, optimised and ordered.
 
 use crate::calculus::{operands, reachable};
 use crate::expr::{Expr, with_graph};
@@ -88,7 +88,7 @@ impl Program {
     }
 
     /// Puts the operations in order, depth first: results are used at once where possible, so that
-    /// few registers are occupied. Outputs are begun in the given order.
+    /// few registers are occupied. Outputs are started in the given order.
     fn scheduled(graph: &Graph, roots: &[Handle], order: Vec<usize>) -> Self {
         let nodes = reachable(graph, roots);
         // registers that the evaluation of an operand needs at least (Sethi and Ullman): the operand that needs most goes first

@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 /// Registers of AVX2 and of 64-bit ARM without the upper half.
 const REGISTERS: usize = 16;
 
-/// Number of loads, inputs and constants included, and of spills. Stores of
+/// Number of loads, including inputs and constants, and of spills. Stores of
 /// outputs are not counted: every order does each once.
 pub(crate) fn traffic(program: &Program) -> usize {
     let operations = &program.operations;
     let fusible = program.usage().fusible;
-    // what an operation reads; fused products belong to the sum they go into
+    // operands of an operation; fused products belong to their sum
     let reads: Vec<Vec<usize>> = (0..operations.len())
         .map(|at| {
             let mut list = Vec::new();
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn registers_suffice_or_not() {
         assert_eq!(squares(10), 10);
-        // one register holds the sum: what does not fit into registers is stored once and loaded once
+        // one register holds the sum: values that do not fit into registers are stored once and loaded once
         assert_eq!(squares(30), 30 + 2 * (30 - (REGISTERS - 1)));
     }
 }

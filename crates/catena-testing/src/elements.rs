@@ -22,7 +22,7 @@ pub fn spring(parent: &str, child: &str, at: [Vec3<f64>; 2], numbers: [f64; 3]) 
     }
 }
 
-/// One element of each kind and more, between random links. `lossy` ones dissipate or bring energy in.
+/// One element of each kind and more, between random links. `lossy` ones dissipate or supply energy.
 pub fn load(builder: &mut ModelBuilder, seed: u64, lossy: bool) {
     let mut random = Random::new(seed);
     let links: Vec<String> = builder.links.iter().map(|l| l.name.clone()).collect();

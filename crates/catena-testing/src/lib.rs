@@ -1,7 +1,7 @@
 //! What several test files share: random vectors and wrenches, runs to their end, comparison, and tests that a processor cannot run.
 //!
 //! Integration tests of every crate may use it, those of `catena` too. Unit tests of `catena` cannot: the `catena` that this crate
-//! depends on is another one than the one under test, and their types differ.
+//! depends on is not the one under test, and their types differ.
 
 pub mod draw;
 pub mod elements;
@@ -27,7 +27,7 @@ pub fn entry(symbol: &str) -> (&str, usize) {
     (array, index.parse().expect("a number"))
 }
 
-/// Says that a test is skipped where `cpu`, the one found or asked for, is the baseline.
+/// Reports that a test is skipped where `cpu`, detected or requested, is the baseline.
 pub fn skipped_on_baseline(cpu: Cpu) -> bool {
     let skipped = cpu == Cpu::Baseline;
     if skipped {

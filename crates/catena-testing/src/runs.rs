@@ -59,13 +59,13 @@ pub fn forty_samples(integrator: Integrator, duration: f64) -> SimulationOptions
     options(integrator, duration, duration / 40.0)
 }
 
-/// A run that has come to its end.
+/// A finished run.
 pub struct Done {
     /// The first sample is that of the start.
     pub samples: Vec<Sample>,
-    /// What happened on the way.
+    /// Events.
     pub events: Vec<Happened>,
-    /// What the laws say of it.
+    /// Its audit.
     pub audit: Audit,
 }
 

@@ -1,4 +1,4 @@
-//! What the page asks the engine: poses, holding efforts, matrices, findings.
+//! Requests of the page to the engine: poses, holding efforts, matrices, findings.
 
 use crate::{encode, motion};
 use catena::ClosedChain;
@@ -8,14 +8,14 @@ use catena::{Dynamics, Matrix, Model, State};
 use catena_mechanism::doctor::{Change, Diagnosis, diagnose};
 use serde_json::{Value, json};
 
-/// Most rows of constraints that are examined while somebody waits.
+/// Most rows of constraints that are examined interactively.
 const MOST_ROWS: usize = 300;
 /// Largest matrices that are sent.
 const LARGE: usize = 400;
 /// Singular values of the rows below this fraction of the largest are near a singular position.
 const NEAR: f64 = 1e-3;
 
-/// A position to begin with: the model's own, for mechanisms with loops the nearest closed one that is found.
+/// The initial position: the model's own, for mechanisms with loops the nearest closed one found.
 pub fn rest(model: &Model) -> State {
     let start = State::start(model);
     if model.constraints().is_empty() {
@@ -38,7 +38,7 @@ pub fn position(model: &Model, q: &[f64], held: Option<usize>) -> Result<State> 
 
 /// Poses of the bodies, the efforts that hold them against gravity and springs, potential energy, mass centre.
 ///
-/// With loops the efforts are those of the tree with its loops open: how the loops share them is not determined by the position.
+/// With loops the efforts are those of the tree with its loops open: the position does not determine how the loops share them.
 pub fn posture(model: &Model, state: &State) -> Result<Value> {
     let tree = model.clone().open_tree();
     let mut dynamics = Dynamics::new(&tree);
@@ -87,7 +87,7 @@ pub fn matrices(model: &Model, state: &State) -> Result<Value> {
     Ok(json!({ "inertia": inertia, "u": u, "d": factors.d() }))
 }
 
-/// What is worth knowing about a mechanism at a position: a list of sentences, each with how serious it is.
+/// Findings about a mechanism at a position: a list of sentences, each with its severity.
 pub fn findings(model: &Model, state: &State) -> Value {
     let mut list = Vec::new();
     let mut say = |level: &str, text: String| list.push(json!({ "level": level, "text": text }));

@@ -3,10 +3,10 @@
 //! * [`scene`]: a model and its motion as the page needs them, poses computed by the engine;
 //! * [`visual`]: the shapes and meshes of URDF and MJCF files;
 //! * [`page`]: the page with a scene inside, one self-contained file;
-//! * [`engine`]: what the page asks the engine while it is open: poses, gravity, matrices, findings;
-//! * [`server`]: HTTP and WebSocket on loopback or an address that was asked for, for one page only;
+//! * [`engine`]: requests of the open page to the engine: poses, gravity, matrices, findings;
+//! * [`server`]: HTTP and WebSocket on loopback or a given address, for one page only;
 //! * [`live`]: a simulation that the page drives;
-//! * [`render`]: pictures and movies of a scene, drawn by a browser without a window.
+//! * [`render`]: pictures and movies of a scene, drawn by a headless browser.
 //!
 //! The page itself is TypeScript under `viewer/`; its built bundle is `assets/viewer.html`.
 //!

@@ -1,20 +1,20 @@
 //! A simulation that runs while the page is open, over a WebSocket.
 //!
-//! Motion goes out sixty times a second: a binary message with the time (64 bits) and the poses of all bodies (32 bits), and a few times a
-//! second a text with energies. In come texts of JSON, one wish each:
+//! The server sends the motion sixty times a second: a binary message with the time (64 bits) and the poses of all bodies (32 bits), and a
+//! few times a second a text with energies. It receives JSON texts, one request each:
 //!
-//! | wish | meaning |
+//! | request | meaning |
 //! |---|---|
-//! | `{"run": true}` | go on, or stop |
-//! | `{"step": 0.02}` | move on by so many seconds and stop |
+//! | `{"run": true}` | continue, or stop |
+//! | `{"step": 0.02}` | advance by this many seconds and stop |
 //! | `{"speed": 0.5}` | seconds of motion per second |
 //! | `{"gravity": [0, 0, -9.81]}` | m/s² |
-//! | `{"viscous": 0.5, "dry": 0.1}` | friction in the joints beside the model's own, N·m·s/rad (or N·s/m) and N·m (or N) |
-//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (hold the weight), `brake` (damping alone) or `hold` (spring and damper to the present position; joints with a quaternion, ball joints and floating bases, are left free) |
+//! | `{"viscous": 0.5, "dry": 0.1}` | friction in the joints in addition to the model's own, N·m·s/rad (or N·s/m) and N·m (or N) |
+//! | `{"drive": "hold", "stiffness": 50, "damping": 5}` | `none`, `gravity` (compensate the weight), `brake` (damping only) or `hold` (spring and damper to the present position; joints with a quaternion, ball joints and floating bases, are left free) |
 //! | `{"pull": {"body": 3, "point": [0, 0, 0.1], "to": [1, 0, 0], "stiffness": 40}}` | a spring from a point of a body to a point of the world; `null` lets go |
 //! | `{"reset": true}` | back to the start |
 //!
-//! Every sixtieth of a second is a run of its own by [`Simulation`], so that loops, friction and tolerances are kept as in any other.
+//! Every sixtieth of a second is a separate run of [`Simulation`], so that loops, friction and tolerances are treated as in any other.
 
 use crate::motion;
 use catena::error::{Error, ErrorKind, Result};
@@ -42,10 +42,10 @@ const MOST_BYTES: usize = 4096;
 const MOST_MESSAGES: usize = 240;
 /// A picture that takes longer stops the run.
 const MOST_TIME: Duration = Duration::from_secs(2);
-/// Relative tolerance: what one sees, not what one publishes.
+/// Relative tolerance: enough for viewing, not for publication.
 const TOLERANCE: f64 = 1e-6;
 
-/// Where a live simulation begins.
+/// Initial data of a live simulation.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The model.
@@ -92,7 +92,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
                     }
                     second.1 += 1;
                     if second.1 > MOST_MESSAGES {
-                        return Ok(()); // a page that floods the socket is left
+                        return Ok(()); // a page that floods the socket is disconnected
                     }
                     moved = true;
                     if let Err(error) = run.wish(text.as_str()) {
@@ -134,7 +134,7 @@ fn talk(socket: &mut WebSocket<TcpStream>, run: &mut Live) -> tungstenite::Resul
     }
 }
 
-/// What went wrong, and whether the run goes on.
+/// The error, and whether the run continues.
 fn complaint(error: &Error, run: &Live) -> Value {
     json!({ "error": error.message(), "running": run.running })
 }
@@ -161,7 +161,7 @@ struct Live {
     owed: f64,
     controller: Controller,
     gravity: [f64; 3],
-    /// Viscous and dry friction beside the model's own.
+    /// Viscous and dry friction in addition to the model's own.
     friction: [f64; 2],
     /// Viscous friction of the brakes.
     brake: f64,
@@ -189,7 +189,7 @@ impl Live {
         }
     }
 
-    /// Takes a wish of the page.
+    /// Handles a request of the page.
     fn wish(&mut self, text: &str) -> Result<()> {
         let bad = |what: &str| Error::new(ErrorKind::Input, what.to_string());
         let wish: Value = serde_json::from_str(text).map_err(|_| bad("a wish must be JSON"))?;
@@ -241,7 +241,7 @@ impl Live {
         Ok(())
     }
 
-    /// Takes gravity and friction. A floating base is free of friction: nothing holds it.
+    /// Sets gravity and friction. A floating base has no friction: nothing holds it.
     fn change_world(&mut self) {
         let tree = self.start.model.tree();
         let is_held = |k: usize| tree.bodies[tree.dofs[k].body].kind != JointKind::Free;
@@ -293,7 +293,7 @@ impl Live {
         })
     }
 
-    /// The spring of a wish, at a frame of the body.
+    /// The spring of a request, at a frame of the body.
     fn pulled(&self, pull: &Value) -> Result<Pull> {
         let bad = || {
             Error::new(
@@ -330,7 +330,7 @@ impl Live {
             frames: [Some(pull.frame), None],
             points: [pull.point, pull.to],
             stiffness: pull.stiffness,
-            // enough to calm what is pulled: that of a mass of the whole model
+            // enough to damp the pulled body: as for the mass of the whole model
             damping: 0.5 * (pull.stiffness * self.model.mass()).sqrt(),
             free_length: 0.0,
         });
@@ -341,7 +341,7 @@ impl Live {
         }
     }
 
-    /// Moves on by one picture.
+    /// Advances by one picture.
     fn advance(&mut self) -> Result<()> {
         let mut duration = PICTURE.as_secs_f64() * self.speed;
         if !self.running {
@@ -425,7 +425,7 @@ mod tests {
         Live::new(&Start { model, state })
     }
 
-    /// Without friction and efforts the energy stays, from picture to picture.
+    /// Without friction and efforts the energy is conserved from picture to picture.
     #[test]
     fn energy_is_kept_over_many_pictures() {
         let mut run = pendulum();
@@ -500,7 +500,7 @@ mod tests {
         }
     }
 
-    /// Brakes take energy, and change nothing else.
+    /// Brakes dissipate energy, and change nothing else.
     #[test]
     fn brakes_bring_it_to_rest() {
         let mut run = pendulum();
@@ -515,7 +515,7 @@ mod tests {
         assert!(run.energies[0] < 0.2 * first, "{first} {:?}", run.energies);
     }
 
-    /// Viscous friction takes energy; dry friction that is stronger than gravity holds what is at rest.
+    /// Viscous friction dissipates energy; dry friction that is stronger than gravity holds bodies at rest.
     #[test]
     fn friction_can_be_changed_while_it_runs() {
         let mut run = pendulum();

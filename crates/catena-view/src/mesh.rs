@@ -1,7 +1,6 @@
 //! Files of meshes: STL, OBJ, COLLADA and glTF.
 //!
-//! Coordinates are taken as they are written: as other readers of URDF do, neither the upward axis that COLLADA names nor that of glTF
-//! turns a mesh.
+//! Coordinates are used as written: as in other readers of URDF, neither the up axis that COLLADA names nor that of glTF rotates a mesh.
 
 mod collada;
 mod gltf;
@@ -14,7 +13,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Triangles of all meshes together.
 pub(crate) const MOST_TRIANGLES: usize = 2_000_000;
-/// Nodes of the scene of a file: it may place a part of itself again and again.
+/// Nodes of the scene of a file, which may place a part of itself repeatedly.
 const MOST_NODES: usize = 20_000;
 
 /// Why a file cannot be shown.
@@ -25,7 +24,7 @@ type Refusal = String;
 pub(crate) struct Part {
     pub(crate) vertices: Vec<[f32; 3]>,
     pub(crate) faces: Vec<[u32; 3]>,
-    /// Red, green, blue and opacity as a screen shows them, if the file says.
+    /// Red, green, blue and opacity as shown on a screen, if the file gives them.
     pub(crate) colour: Option<[f64; 4]>,
 }
 
@@ -42,7 +41,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Part>, Refusal> {
     }
     let mut bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     if extension == "stl" && is_binary_stl(&bytes) {
-        // some programs begin binary files, too, with the word of the text format
+        // some programs start binary files, too, with the keyword of the text format
         bytes[..5].fill(0);
     }
     let parts = match extension.as_str() {
@@ -81,7 +80,7 @@ fn plain(bytes: &[u8], path: &Path) -> Result<Vec<Part>, Refusal> {
         .collect())
 }
 
-/// Refuses a file that would fill the memory.
+/// Rejects a file that would fill the memory.
 fn expect_few(parts: &[Part]) -> Result<(), Refusal> {
     let corners = parts
         .iter()
@@ -92,7 +91,7 @@ fn expect_few(parts: &[Part]) -> Result<(), Refusal> {
     }
 }
 
-/// Every corner is there, and somewhere.
+/// Every vertex exists and is finite.
 fn checked(mut parts: Vec<Part>) -> Result<Vec<Part>, Refusal> {
     parts.retain(|part| !part.faces.is_empty());
     if parts.is_empty() {
@@ -112,7 +111,7 @@ fn checked(mut parts: Vec<Part>) -> Result<Vec<Part>, Refusal> {
     Ok(parts)
 }
 
-/// A linear map and a translation, row by row: what a node of a scene does to what is in it.
+/// A linear map and a translation, row by row: the transformation of a node of a scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Affine([[f64; 4]; 3]);
 
@@ -127,7 +126,7 @@ impl Affine {
         Affine([[1.0, 0.0, 0.0, x], [0.0, 1.0, 0.0, y], [0.0, 0.0, 1.0, z]])
     }
 
-    /// The turn of a unit quaternion (w, x, y, z).
+    /// The rotation of a unit quaternion (w, x, y, z).
     fn rotation(quaternion: [f64; 4]) -> Self {
         let rows = Mat3::from_quaternion(quaternion).rows();
         Affine(rows.map(|[a, b, c]| [a, b, c, 0.0]))
@@ -150,7 +149,7 @@ impl Affine {
     }
 }
 
-/// Triangles of a polygon: a fan about its first corner.
+/// Triangles of a polygon: a fan about its first vertex.
 fn fan(corners: &[u32]) -> impl Iterator<Item = [u32; 3]> + '_ {
     let pairs = corners.get(1..).unwrap_or_default().windows(2);
     pairs.map(|pair| [corners[0], pair[0], pair[1]])

@@ -1,4 +1,4 @@
-//! The motion of a run: poses for the animation, columns for the plots, thinned out to what fits.
+//! The motion of a run: poses for the animation, columns for the plots, decimated to fit.
 
 use crate::encode;
 use catena::ClosedChain;
@@ -10,7 +10,7 @@ use catena_io::run::{Column, Run};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// How much of a run the page gets, before base64 makes four bytes of three.
+/// How much of a run the page receives, before base64 turns three bytes into four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of poses.
@@ -46,7 +46,7 @@ impl Budget {
         }
     }
 
-    /// What is left beside a model that takes so many bytes of text. A model of a few bodies does not count.
+    /// The budget left by a model that takes this many bytes of text. A model of a few bodies does not count.
     #[must_use]
     pub fn beside(self, model: usize) -> Self {
         const SMALL: usize = 100_000;
@@ -64,7 +64,7 @@ impl Budget {
         }
     }
 
-    /// A curve with fewer points says little.
+    /// A curve with fewer points shows little.
     const FEWEST_POINTS: usize = 400;
     /// Bytes of the pose of a body.
     const POSE: usize = 7 * 4;
@@ -208,7 +208,7 @@ fn curves(run: &Run) -> Vec<(Column, Cow<'_, [f64]>)> {
                 Some(total) => total.iter_mut().zip(values).for_each(|(t, x)| *t += x),
             }
         }
-        // energies of what the model has not got
+        // energies of kinds that the model does not have
         let is_dull = is_energy(name) && name != "kinetic" && values.iter().all(|x| *x == 0.0);
         if !is_dull {
             found.push((rank, column.clone(), Cow::Borrowed(values.as_slice())));
@@ -224,7 +224,7 @@ fn curves(run: &Run) -> Vec<(Column, Cow<'_, [f64]>)> {
         .collect()
 }
 
-/// Fewer points that still show every peak: of each stretch of rows the smallest and the largest value, in their order.
+/// Fewer points that still show every peak: the smallest and the largest value of each stretch of rows, in their order.
 struct Thinning {
     rows: usize,
     /// Number of stretches; none if all rows are kept.
@@ -255,7 +255,7 @@ impl Thinning {
             .flat_map(|k| {
                 let range = self.stretch(k, count);
                 let last = range.end - 1;
-                // the first and the last point of the whole stay where they are
+                // the first and the last point of the whole are kept
                 let first = time[range.start];
                 let middle = time[range.start + range.len() / 2];
                 if k + 1 == count {

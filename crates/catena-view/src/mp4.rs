@@ -1,4 +1,4 @@
-//! MP4 files of one track of H.264, from pictures that are encoded already.
+//! MP4 files of one track of H.264, from pictures that are already encoded.
 //!
 //! A file is boxes, each with its length and a name of four letters; ISO/IEC 14496-12 and -15 describe them. The index (`moov`) comes before
 //! the pictures (`mdat`), so that a page can play the movie while it loads.
@@ -10,7 +10,7 @@ pub(crate) struct Movie {
     pub(crate) size: [u32; 2],
     /// Pictures per second.
     pub(crate) rate: f64,
-    /// What a decoder needs to know: the record of H.264 that MP4 calls `avcC`.
+    /// Configuration of the decoder: the record of H.264 that MP4 calls `avcC`.
     pub(crate) description: Vec<u8>,
     /// The pictures.
     pub(crate) pictures: Vec<Encoded>,
@@ -19,7 +19,7 @@ pub(crate) struct Movie {
 /// An encoded picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Encoded {
-    /// Does it stand alone, without the pictures before it?
+    /// Whether it can be decoded without the pictures before it.
     pub(crate) key: bool,
     pub(crate) data: Vec<u8>,
 }
@@ -34,7 +34,7 @@ impl Movie {
             b"ftyp",
             &[b"isom", &word(512), b"isom", b"iso2", b"avc1", b"mp41"],
         );
-        // where the pictures begin does not change how long the index is
+        // the offset of the pictures does not change the length of the index
         let length = start.len() + self.index(0).len();
         let mut file = start;
         file.extend(self.index(length + 8));
@@ -51,7 +51,7 @@ impl Movie {
     fn index(&self, begin: usize) -> Vec<u8> {
         let duration = word(self.tick(self.pictures.len()) as usize);
         let ticks = word(TICKS as usize);
-        let times: &[u8] = &[0; 8]; // when it was made and changed: not told, so that the same pictures make the same file
+        let times: &[u8] = &[0; 8]; // times of creation and modification: omitted, so that the same pictures give the same file
         let [width, height] = self.size;
         let movie = [
             times,
@@ -137,7 +137,7 @@ impl Movie {
 /// Normal speed, full volume, reserved.
 const MOVIE_HEADER: [u8; 16] = [0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// Neither turned nor scaled.
+/// Neither rotated nor scaled.
 const MATRIX: [u8; 36] = [
     0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0x40, 0, 0, 0,

@@ -5,11 +5,11 @@ use serde_json::Value;
 /// The built bundle of `viewer/`.
 const PAGE: &str = include_str!("../assets/viewer.html");
 
-/// Where the scene goes.
+/// Placeholder of the scene.
 const MARK: &str = "<!--scene-->";
 
 /// The page with a scene inside. Nothing in the scene can end the element that holds it: `<`, `>` and `&` are written as escapes of
-/// JSON, and the page puts names in as text.
+/// JSON, and the page inserts names as text.
 pub fn html(scene: &Value) -> String {
     let mut text = String::from("<script type=\"application/json\" id=\"scene\">");
     for c in scene.to_string().chars() {
@@ -24,7 +24,7 @@ pub fn html(scene: &Value) -> String {
     PAGE.replacen(MARK, &text, 1)
 }
 
-/// The page that asks its server for the scene.
+/// The page that requests the scene from its server.
 pub fn served() -> &'static str {
     PAGE
 }

@@ -1,7 +1,7 @@
-//! Pictures and movies of a scene, drawn by the page in a browser without a window.
+//! Pictures and movies of a scene, drawn by the page in a headless browser.
 //!
 //! The scene carries the wanted instants (`render`); the page draws them all before it has loaded and leaves them in its document, which
-//! the browser prints. So one start of the browser makes a whole movie, and nothing has to be said to it while it runs.
+//! the browser prints. So one start of the browser makes a whole movie, without any communication while it runs.
 
 use crate::mp4::{Encoded, Movie};
 use crate::page;
@@ -32,7 +32,7 @@ pub struct Picture {
     pub times: Vec<f64>,
     /// `corner`, `front`, `side` or `top`.
     pub view: String,
-    /// Instead of a view: the direction from which it is looked at, in world axes.
+    /// Instead of a view: the direction from which the scene is seen, in world axes.
     pub from: Option<[f64; 3]>,
     /// How much larger than the whole mechanism in view.
     pub zoom: f64,
@@ -143,7 +143,7 @@ pub fn by_browser(
     }
 }
 
-/// The movie that the page tells.
+/// The movie that the page reports.
 fn movie_of(told: &str, size: [u32; 2], rate: f64) -> Option<Movie> {
     let told: Value = serde_json::from_str(told).ok()?;
     let bytes = |value: &Value| STANDARD.decode(value.as_str()?).ok();
@@ -176,7 +176,7 @@ pub fn gif(pictures: &[Vec<u8>], rate: f64) -> Result<Vec<u8>> {
     for (k, picture) in pictures.iter().enumerate() {
         let (width, height, mut pixels) = pixels(picture).map_err(failed)?;
         let mut frame = gif::Frame::from_rgba_speed(width, height, &mut pixels, 10);
-        // hundredths of a second, without letting their rounding add up
+        // hundredths of a second, without accumulating rounding errors
         let hundredths = |k: usize| (100.0 * k as f64 / rate).round() as u16;
         frame.delay = hundredths(k + 1) - hundredths(k);
         let encoder = match &mut encoder {
@@ -227,7 +227,7 @@ pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
             "-i",
             "-",
         ])
-        // players want even sizes and this arrangement of colours
+        // players require even sizes and this pixel format
         .args([
             "-vf",
             "pad=ceil(iw/2)*2:ceil(ih/2)*2",
@@ -247,7 +247,7 @@ pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
         .map_err(missing)?;
     if let Some(mut input) = child.stdin.take() {
         for picture in pictures {
-            // what ffmpeg dislikes it says itself
+            // ffmpeg reports its own errors
             if input.write_all(picture).is_err() {
                 break;
             }
@@ -311,7 +311,7 @@ fn is_root() -> bool {
     false
 }
 
-/// A folder that goes away.
+/// A folder that is removed on drop.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -348,7 +348,7 @@ mod tests {
         bytes
     }
 
-    /// The frames of a movie have the pictures' size and last as long as they should.
+    /// The frames of a movie have the pictures' size and the expected duration.
     #[test]
     fn a_gif_has_all_pictures_and_its_duration() {
         let pictures: Vec<Vec<u8>> = [10, 120, 240].map(picture).to_vec();

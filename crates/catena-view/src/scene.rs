@@ -13,10 +13,10 @@ use catena::{Dynamics, Model, State};
 use catena_io::run::Run;
 use serde_json::{Map, Value, json};
 
-/// Larger matrices are not part of a scene; a served page asks for them.
+/// Larger matrices are not part of a scene; a served page requests them.
 const LARGE: usize = 48;
 
-/// The model that a run was made with, which the run tells.
+/// The model of a run, as recorded in the run.
 pub fn model_of_run(run: &Run) -> Result<Model> {
     let model = &run.header.metadata["model"];
     if !model.is_object() {
@@ -37,7 +37,7 @@ pub fn state_of_run(run: &Run, model: &Model, row: usize) -> Result<State> {
     motion::state_at(run, model, row)
 }
 
-/// A model with what is known of its motion.
+/// A model with its motion, if known.
 #[derive(Clone, Debug)]
 pub struct Subject(Map<String, Value>);
 
@@ -50,7 +50,7 @@ impl Subject {
         subject
     }
 
-    /// A run: its animation and curves within the budget, its audit, and where it comes from.
+    /// A run: its animation and curves within the budget, its audit, and its origin.
     pub fn of_run(name: &str, run: &Run, model: &Model, budget: Budget) -> Result<Self> {
         if run.row_count() == 0 {
             return Err(Error::new(
@@ -115,7 +115,7 @@ impl Subject {
         self
     }
 
-    /// Adds the equations of motion as a page of their own.
+    /// Adds the equations of motion as a separate page.
     #[must_use]
     pub fn with_equations(mut self, equations: &str) -> Self {
         self.0.insert("equations".into(), equations.into());
@@ -123,7 +123,7 @@ impl Subject {
     }
 }
 
-/// A scene of subjects; `abilities` are what the page may ask of its server.
+/// A scene of subjects; `abilities` are what the page may request from its server.
 pub fn scene(subjects: Vec<Subject>, abilities: &[&str]) -> Value {
     json!({
         "format": "catena-scene/1",

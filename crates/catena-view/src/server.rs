@@ -1,9 +1,9 @@
-//! A server for one page, on loopback unless another address is asked for.
+//! A server for one page, on loopback unless another address is given.
 //!
-//! It serves the page, the scene, the answers of the [`engine`] and a [`live`] simulation, and no file. A page of
-//! another site can reach a loopback server through the reader's browser: it may send requests, or give a name of its own the address
-//! 127.0.0.1 (DNS rebinding). So every request must name this server in `Host`, by the address that it came to and not by a name, and where
-//! a browser tells the page that asks (`Origin`, `Sec-Fetch-Site`), it must be this page.
+//! It serves the page, the scene, the results of the [`engine`] and a [`live`] simulation, and no file. A page of another site can reach a
+//! loopback server through the reader's browser: it may send requests, or bind its own name to the address 127.0.0.1 (DNS rebinding). So
+//! every request must name this server in `Host`, by the address it was sent to and not by a name, and where a browser says which page
+//! sends it (`Origin`, `Sec-Fetch-Site`), it must be this page.
 
 use crate::{engine, live, page};
 use catena::Model;
@@ -21,10 +21,10 @@ const MOST_HEAD: usize = 16 << 10;
 const MOST_BODY: usize = 1 << 20;
 /// Connections at a time.
 const MOST_CONNECTIONS: usize = 32;
-/// A browser that says nothing for so long is left.
+/// A browser that is silent for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the page may load and run: its own script and style, and answers of this server.
+/// What the page may load and run: its own script and style, and responses of this server.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What is served.
@@ -84,7 +84,7 @@ impl Server {
         loop {
             match self.listener.accept() {
                 Ok((stream, _)) => self.take(stream),
-                // a connection that was given up before it was taken
+                // a connection that was closed before it was accepted
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
@@ -103,7 +103,7 @@ impl Server {
             return;
         }
         std::thread::spawn(move || {
-            // whoever has gone away needs no answer
+            // a client that has disconnected needs no response
             let _ = shared.serve(stream);
             shared.connections.fetch_sub(1, Ordering::SeqCst);
         });
@@ -146,7 +146,7 @@ impl Shared {
                 if !is_json {
                     return Reply::refusal(415, "questions are application/json");
                 }
-                // a question that cannot be answered is an answer, too: the page shows it
+                // an error is a response, too: the page shows it
                 let answer = self.ask(path, &request.body).unwrap_or_else(
                     |error| json!({ "error": error.message(), "hint": error.advice() }),
                 );
@@ -193,7 +193,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads a request; an answer instead if it is none or too long.
+    /// Reads a request; returns a response instead if it is invalid or too long.
     fn read(stream: &mut impl Read) -> io::Result<std::result::Result<Request, Reply>> {
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
@@ -260,7 +260,7 @@ impl Request {
         Ok(Ok(self))
     }
 
-    /// The value of a header that is there once.
+    /// The value of a header that occurs once.
     fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(n, _)| n == name);
         match (values.next(), values.next()) {

@@ -1,4 +1,4 @@
-//! What a body looks like that is known by its inertia alone.
+//! Shape of a body of which only the inertia is known.
 //!
 //! Mass, mass centre and inertia tensor determine the standard deviations σ of the mass along the three principal axes:
 //! σᵢ² = (tr(I)/2 − Iᵢ)/m. The homogeneous ellipsoid of the same inertia has the semi-axes √5 σ, the homogeneous box the sides √12 σ.
@@ -69,7 +69,7 @@ fn principal(tensor: Sym3<f64>) -> ([f64; 3], Mat3<f64>) {
 mod tests {
     use super::*;
 
-    /// A box of sides 1, 2, 3 turned about a skew axis: its sides come back.
+    /// A box of sides 1, 2, 3 turned about a skew axis: its sides are recovered.
     #[test]
     fn a_turned_box_has_its_sides() {
         let sides = [1.0, 2.0, 3.0f64];

@@ -70,7 +70,7 @@ impl Visual {
     }
 }
 
-/// The shapes of a URDF or MJCF file on the bodies of its model, and what could not be shown.
+/// The shapes of a URDF or MJCF file on the bodies of its model, and those that could not be shown.
 pub fn of_file(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
     match drawing::is_mjcf(path) {
         true => of_mjcf(path, model),
@@ -131,7 +131,7 @@ fn of_mjcf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
     Ok((visuals, drawing.notes))
 }
 
-/// The note about links of a file that the model has not got.
+/// The note about links of a file that the model does not have.
 fn unknown(path: &Path, links: &BTreeSet<String>) -> Option<String> {
     let first = links.first()?;
     let file = path.display();
@@ -208,7 +208,7 @@ fn of_urdf(path: &Path, model: &Model) -> Result<(Vec<Visual>, Vec<String>)> {
 struct Reader {
     folder: PathBuf,
     triangles: usize,
-    /// None are those that cannot be shown.
+    /// None for those that cannot be shown.
     meshes: HashMap<PathBuf, Option<Vec<Part>>>,
     notes: Vec<String>,
 }
@@ -291,7 +291,7 @@ impl Reader {
         shapes.collect()
     }
 
-    /// The file of a mesh: beside the URDF file, or in the package, which is looked for in the folders above.
+    /// The file of a mesh: next to the URDF file, or in the package, which is searched for in the folders above.
     fn find(&self, name: &str) -> Option<PathBuf> {
         let is_file = |path: PathBuf| path.is_file().then_some(path);
         if let Some(rest) = name.strip_prefix("package://") {

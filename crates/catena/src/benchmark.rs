@@ -5,7 +5,7 @@
 //! | pendulum | exact, elliptic functions (IFToMM A01) |
 //! | four-bar-N | exact law φ̈ = −g [(N+1)/2+N]/[(N+1)/3+N] cos φ of the parallelogram (A02), integrated at 1e-13 |
 //! | squeezer | published values at t = 0.03 s (A03, IVP test set) |
-//! | governor | our own: its two freedoms by hand (Lagrange), in SciPy's Radau at 1e-12 and 1e-13 |
+//! | governor | our own: its two degrees of freedom by hand (Lagrange), in SciPy's Radau at 1e-12 and 1e-13 |
 //! | bricard, slider-crank, stewart | our own, by two integrators at 1e-11 and 1e-12 which agree to the digits given |
 
 use crate::ClosedChain;
@@ -40,15 +40,15 @@ pub struct Problem {
     pub model: Model,
     /// Its initial state, closed.
     pub start: State,
-    /// For how long, s.
+    /// Duration, s.
     pub duration: f64,
     /// The quantities compared at the end.
     pub quantities: Vec<Quantity>,
     /// Accuracy of the reference.
     pub reference_error: f64,
-    /// Where the reference is from.
+    /// Source of the reference.
     pub source: &'static str,
-    /// Is energy conserved?
+    /// Whether energy is conserved.
     pub conservative: bool,
 }
 
@@ -57,9 +57,9 @@ pub struct Problem {
 pub struct Quantity {
     /// What it is.
     pub name: String,
-    /// Which number of the state.
+    /// Its index in the state.
     what: What,
-    /// What it should be.
+    /// Its reference value.
     pub reference: f64,
 }
 
@@ -319,7 +319,7 @@ fn slider_crank() -> Result<Problem> {
 
 fn stewart() -> Result<Problem> {
     let model = embedded::model("stewart")?;
-    // where the model begins: a plate that is shifted and tilted, at rest
+    // the model's initial state: a plate that is shifted and tilted, at rest
     let guess = State::start(&model);
     let held: Vec<usize> = (0..6).collect();
     let start = ClosedChain::new(&model).assemble(0.0, &guess, &held)?.state;

@@ -149,7 +149,7 @@ impl BoxProblem<'_> {
     fn definite(&self, matrix: &[f64], linear: &[f64], places: &mut [Place]) -> Vec<f64> {
         let n = linear.len();
         let mut x = vec![0.0; n];
-        // after this many exchanges at once, one at a time
+        // after this many simultaneous exchanges, one at a time
         let patience = 10 + n;
         for round in 0..patience + 40 * n + 100 {
             for k in 0..n {

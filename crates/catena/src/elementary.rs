@@ -2,7 +2,7 @@
 //!
 //! The methods of `f64` call the mathematical library of the system. Its last bits differ from system to system, and on one system with
 //! the instructions of the processor. These are computed by the pure Rust crate `libm`, from the operations that IEEE 754 rounds exactly.
-//! A lint (`clippy.toml`) keeps the others out of what decides a result.
+//! A lint (`clippy.toml`) keeps the others out of code that determines a result.
 //!
 //! Sines and cosines of joint angles are not among them: [`Scalar::sin_cos`](crate::Scalar::sin_cos) has its own code for every kind
 //! of number.

@@ -1,10 +1,9 @@
 //! Comparison of two computations of the same numbers. NaN is never hidden.
 //!
 //! `f64::max` drops NaN: `0.0.max(NaN)` is 0, and a method that breaks down would seem to agree. Every comparison of two
-//! methods, in the laws, in the program and in the tests, goes through these functions; NaN stays NaN in them, and
-//! NaN is within no limit.
+//! methods, in the laws, in the program and in the tests, goes through these functions; they propagate NaN, and NaN is within no limit.
 
-/// The larger of two magnitudes; NaN if either is.
+/// The larger of two magnitudes; NaN if either is NaN.
 #[inline]
 pub fn larger(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
@@ -24,7 +23,7 @@ pub fn largest(numbers: &[f64]) -> f64 {
     largest_of(numbers.iter().map(|x| x.abs()))
 }
 
-/// The largest difference of two lists; NaN if any entry is, infinite if they are not of one length.
+/// The largest difference of two lists; NaN if any entry is, infinite if their lengths differ.
 pub fn difference(a: &[f64], b: &[f64]) -> f64 {
     if a.len() != b.len() {
         return f64::INFINITY;

@@ -123,8 +123,8 @@ impl<S: Scalar> State<S> {
         state
     }
 
-    /// The state that the model itself begins with: neutral and at rest, unless its joints name others. It need not close the
-    /// loops; then it is a guess for assembly.
+    /// The model's initial state: neutral and at rest, unless its joints specify otherwise. It need not close the loops; then
+    /// it is a guess for assembly.
     pub fn start<P>(model: &Model<P>) -> Self {
         let tree = model.tree();
         let lift = |numbers: &[f64]| numbers.iter().map(|&x| S::constant(x)).collect();
@@ -148,7 +148,7 @@ impl<S: Scalar> State<S> {
     }
 }
 
-/// The independent ones of the positions of the tree.
+/// The independent coordinates among the positions of the tree.
 fn independent_positions<S: Scalar, P>(model: &Model<P>, tree: Vec<S>) -> Vec<S> {
     match model.couplings() {
         None => tree,
@@ -156,7 +156,7 @@ fn independent_positions<S: Scalar, P>(model: &Model<P>, tree: Vec<S>) -> Vec<S>
     }
 }
 
-/// Puts numbers to their places.
+/// Writes numbers to their places.
 fn scatter<S: Copy>(places: &[usize], from: &[S], to: &mut [S]) {
     for (&k, &x) in places.iter().zip(from) {
         to[k] = x;
@@ -274,7 +274,7 @@ pub fn quaternion_step<S: Scalar>(p: [S; 4], delta: [S; 3]) -> [S; 4] {
     ]
 }
 
-/// The δ of which [`quaternion_step`] leads from p to `to`: 2 log(p* ∘ to).
+/// The δ with which [`quaternion_step`] leads from p to `to`: 2 log(p* ∘ to).
 fn quaternion_change([pw, px, py, pz]: [f64; 4], [w, x, y, z]: [f64; 4]) -> [f64; 3] {
     let cosine = pw * w + px * x + py * y + pz * z;
     let sine = [
@@ -303,11 +303,11 @@ impl State<f64> {
         }
     }
 
-    /// The increment δ that leads to the positions of another state: its q is this q ⊕ δ. Of a quaternion it is the rotation vector of the
-    /// shorter way, in child axes.
+    /// The increment δ that leads to the positions of another state: its q is this q ⊕ δ. For a quaternion it is the rotation vector of
+    /// the shorter rotation, in child axes.
     pub fn change_to<P>(&self, model: &Model<P>, other: &State) -> Vec<f64> {
         if let Some(couplings) = model.couplings() {
-            // coordinates that follow others are scalars: what becomes of them does not matter here
+            // coordinates that follow others are scalars: their values do not matter here
             let tree = model.tree();
             let [mut from, mut to] = [(); 2].map(|()| State {
                 q: vec![0.0; tree.nq],
@@ -341,7 +341,7 @@ impl State<f64> {
 
     /// A state with these positions and velocities: lengths and numbers checked, quaternions normalised.
     ///
-    /// A quaternion further than 1e-3 from unit length is refused: it is more likely a mistake than round-off.
+    /// A quaternion further than 1e-3 from unit length is rejected: it is more likely a mistake than round-off.
     pub fn new<P>(model: &Model<P>, q: &[f64], v: &[f64]) -> Result<Self> {
         let tree = model.tree();
         check_length("positions q", q.len(), model.nq())?;
@@ -427,7 +427,7 @@ impl State<f64> {
     }
 }
 
-/// Refuses a slice of the wrong length.
+/// Rejects a slice of the wrong length.
 #[inline]
 pub(crate) fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
     match got == expected {

@@ -1,37 +1,38 @@
-//! Sizes at which one way of computing takes over from another, and how far ahead memory is prefetched: what depends on the caches of
+//! Sizes at which one method of computing takes over from another, and prefetch distances: everything that depends on the caches of
 //! processors and on nothing in the mechanics.
 //!
-//! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic stands beside it:
+//! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic is given next to it:
 //! 32 KiB in the first level and 1 MiB in the second, as processors for AVX2 and AVX-512 have at least. `cargo bench -p catena --bench cost`
 //! prints the times of every route over the number of bodies, and `--bench instructions` counts instructions on both sides of a size.
 
 /// Bytes of the first-level cache that results may fill and still be there when they are read again.
 pub(crate) const FIRST_CACHE: usize = 32 << 10;
 
-/// Freedoms up to which a square matrix fits the first-level cache: 64² numbers are 32 KiB. Beyond, entries are written past the caches.
+/// Degrees of freedom up to which a square matrix fits the first-level cache: 64² numbers are 32 KiB. Beyond, entries are written past
+/// the caches.
 pub(crate) const MATRIX_IN_CACHE: usize = 64;
 
-/// Freedoms up to which one state's inertia matrix is computed column by column in registers. Every column is carried to the base, n²/2
-/// steps in all; beyond this size products of freedoms in common axes, n²/2 short dot products, take fewer instructions.
+/// Degrees of freedom up to which one state's inertia matrix is computed column by column in registers. Every column is carried to the
+/// base, n²/2 steps in all; beyond this size products of freedoms in common axes, n²/2 short dot products, take fewer instructions.
 pub(crate) const COLUMN_BY_COLUMN: usize = 16;
 
-/// Freedoms up to which matrices are computed with a state in each lane: 20² numbers in eight lanes are 25 KiB, which the first-level
-/// cache holds. Beyond, they are computed state by state with a column in each lane.
+/// Degrees of freedom up to which matrices are computed with a state in each lane: 20² numbers in eight lanes are 25 KiB, which the
+/// first-level cache holds. Beyond, they are computed state by state with a column in each lane.
 pub(crate) const MATRICES_IN_LANES: usize = 20;
 
-/// Freedoms up to which the triangle U of the factorization is formed explicitly, for many right-hand sides: a product with it is
-/// cheaper than two passes along the tree while 40²/2 numbers stay in the first-level cache.
+/// Degrees of freedom up to which the triangle U of the factorization is formed explicitly, for many right-hand sides: a product
+/// with it is cheaper than two passes along the tree while 40²/2 numbers stay in the first-level cache.
 pub(crate) const EXPLICIT_TRIANGLE: usize = 40;
 
-/// Rows of constraints up to which all are decomposed together: as fast as along the tree there, and it finds dependent rows with
-/// pivots from all of them.
+/// Rows of constraints up to which all are decomposed together: as fast as along the tree at this size, and it finds dependent
+/// rows with pivots from all of them.
 pub(crate) const ROWS_TOGETHER: usize = 12;
 
-/// Freedoms up to which implicit methods use the dense matrix of Newton's method: it needs fewer iterations and fewer evaluations than
-/// the matrix along the tree, whose cost is linear.
+/// Degrees of freedom up to which implicit methods use the dense matrix of Newton's method: it needs fewer iterations and fewer
+/// evaluations than the matrix along the tree, whose cost is linear.
 pub(crate) const DENSE_NEWTON: usize = 32;
 
-/// Freedoms up to which machine code is generated for a model without being asked: beyond, generating it takes longer than many runs.
+/// Degrees of freedom up to which machine code is generated for a model by default: beyond, generating it takes longer than many runs.
 pub const COMPILED: usize = 100;
 
 /// Prefetch distance of the rows of derivatives, in rows.

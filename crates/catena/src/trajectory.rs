@@ -110,7 +110,7 @@ impl PointToPoint {
 }
 
 /// A motion through samples of positions, velocities and accelerations: polynomials of degree 5 between them, so that all
-/// three are continuous. At rest at the first position before it, at the last one after it.
+/// three are continuous. At rest in the first position before the first sample, in the last position after the last.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     samples: Vec<Sample>,

@@ -1,4 +1,4 @@
-//! `catena algorithms`: the records beside the code.
+//! `catena algorithms`: the records of the algorithms.
 
 use crate::json;
 use crate::outcome::Outcome;

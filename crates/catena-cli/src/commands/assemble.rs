@@ -89,10 +89,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }))
 }
 
-/// Random guesses that look for branches.
+/// Random guesses for the search of branches.
 const GUESSES: u64 = 200;
 
-/// Closed states from random guesses that keep what is held, the one nearest to the guess first.
+/// Closed states from random guesses that keep the held coordinates, the one nearest to the guess first.
 fn branch(
     chain: &mut ClosedChain,
     time: f64,
@@ -102,7 +102,7 @@ fn branch(
 ) -> Result<Assembled> {
     let model = chain.model().clone();
     let positions = position_of_freedom(&model);
-    // distance of two positions; whole turns do not count
+    // distance between two positions; full turns do not count
     let distance = |a: &State, b: &State| {
         let mut worst = 0.0f64;
         for (k, dof) in model.tree().dofs.iter().enumerate() {

@@ -16,7 +16,7 @@ use catena_mechanism::AugmentedBodies;
 use clap::Args;
 use serde_json::{Map, Value};
 
-/// Models with more bodies have their D and K as JSON only.
+/// For models with more bodies D and K are printed only as JSON.
 const MOST_SHOWN: usize = 4;
 /// Most freedoms: D and K are dense.
 const MOST_FREEDOMS: usize = 500;
@@ -82,7 +82,7 @@ fn find(dynamics: &mut Dynamics, situation: Situation) -> Result<Found> {
     let kinematics = dynamics.kinematics(&situation.state, &vdot)?.clone();
     let bodies = AugmentedBodies::new(&model, &kinematics)?;
     let mut k = Matrix::zeros(3 * n, 3 * n);
-    // of all bodies; places in the world too, whose differences d are
+    // of all bodies; also of positions in the world, whose differences are d
     let reach = largest_of((1..=n).flat_map(|i| {
         let bodies = &bodies;
         let own = (1..=n).map(move |l| bodies.d(i, l).norm());

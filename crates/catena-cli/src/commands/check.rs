@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Why the tree has no accelerations, where it has none: the freedom without inertia.
+/// Why the tree has no accelerations, if so: the freedom without inertia.
 fn immobile(model: &Model, seed: u64) -> Option<Error> {
     let tree = model.clone().open_tree();
     let state = State::random(&tree, seed);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
-/// Freedoms of the mechanism along which differences are taken.
+/// Degrees of freedom of the mechanism along which differences are taken.
 const COMPARED: usize = 30;
 /// Step of the differences, of fourth order: their error is its fourth power, round-off is divided by it.
 const STEP: f64 = 1e-3;
@@ -83,7 +83,7 @@ fn differentiate(
 }
 
 /// Along each freedom of the mechanism, positions and then velocities are moved, and projected back onto the constraints: the
-/// accelerations there change as the derivatives say.
+/// accelerations must change as the derivatives predict.
 fn compare(
     chain: &mut ClosedChain,
     time: f64,

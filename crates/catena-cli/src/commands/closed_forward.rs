@@ -29,7 +29,7 @@ struct Solved {
     moved: Option<Moved>,
     loads: Loads,
     rank: usize,
-    /// Multipliers of minimum norm at the constraints alone.
+    /// Minimum-norm multipliers at the constraints only.
     multipliers: Vec<f64>,
     /// Relative difference of the efforts of the motion from τ + Jᵀλ.
     returned: f64,
@@ -53,7 +53,7 @@ struct Singular {
 }
 
 impl Singular {
-    /// Examines the state and, if rows are dependent here, some positions near it: are they dependent everywhere?
+    /// Examines the state and, if rows are dependent here, some positions near it, to see whether they are dependent everywhere.
     fn at(chain: &mut ClosedChain, time: f64, state: &State) -> Result<Self> {
         let (rank, values) = chain.rank(time, state)?;
         let smallest = match rank.checked_sub(1) {

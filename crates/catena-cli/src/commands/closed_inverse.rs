@@ -16,8 +16,7 @@ use catena::{Dynamics, Model};
 use catena_mechanism::{Formulation, Mechanism};
 use serde_json::{Value, json};
 
-/// Accelerations must come back from forward dynamics at least this well, or the exit code is 1: loops count as closed when they
-/// are to this limit.
+/// Forward dynamics must return the accelerations at least this well, or the exit code is 1: loops count as closed within this limit.
 const TOLERANCE: f64 = CLOSED;
 
 struct Solved {
@@ -29,7 +28,7 @@ struct Solved {
     moved: f64,
     /// Relative difference of the accelerations that forward dynamics returns.
     returned: f64,
-    /// Where a formulation was asked for: the relative difference from the efforts by recursion.
+    /// If a formulation was requested: the relative difference from the efforts by recursion.
     by: Option<(Formulation, f64)>,
 }
 
@@ -77,7 +76,7 @@ pub fn run(
                     .forward(time, state, &nothing, &external)?
                     .accelerations,
             );
-            // in a steady motion both are round-off of what the tree would do without constraints
+            // in a steady motion both are round-off of the tree's accelerations without constraints
             let open = match dynamics.forward(state, &found.efforts, &external) {
                 Ok(accelerations) => largest(accelerations),
                 Err(_) => 0.0,

@@ -60,7 +60,7 @@ struct Answer {
     seconds: Option<f64>,
 }
 
-/// The cost of the formulations at one size: multiplications and seconds, where they gave a result.
+/// The cost of the formulations at one size: multiplications and seconds, where they have a result.
 struct Cost {
     size: usize,
     bodies: usize,
@@ -168,7 +168,7 @@ fn answers(
     external: &[Force<f64>],
     timed: bool,
 ) -> Result<Vec<Answer>> {
-    // cut loops on the tree first: a state that cannot be used is refused here
+    // cut loops on the tree first: an unusable state is rejected here
     let reference = mechanism.accelerations(Formulation::CutLoops, time, state, tau, external)?;
     let answers = Formulation::ALL.into_iter().map(|formulation| {
         let solution = mechanism.counted(formulation, time, state, tau, external);

@@ -36,10 +36,10 @@ pub fn run(arguments: &Arguments, json: bool) -> Result<Outcome> {
     }
 }
 
-/// Makes the text of a file from a model.
+/// Writes the text of a file from a model.
 type Writer = fn(&ModelBuilder) -> Result<String>;
 
-/// The format that the name of the file asks for.
+/// The format given by the file name.
 fn writer(path: &Path) -> Result<Writer> {
     let extension = path
         .extension()

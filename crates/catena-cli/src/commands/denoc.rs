@@ -53,7 +53,7 @@ enum Format {
     Json,
 }
 
-/// What is found at one state.
+/// Results at one state.
 struct Found {
     situation: Situation,
     denoc: Denoc<f64>,
@@ -93,7 +93,7 @@ struct Check {
     allowed: f64,
 }
 
-/// Makes the complement.
+/// Computes the complement.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let given = arguments.model.model()?;
     // the factors N_l and N_d are those of the tree; couplings multiply by G

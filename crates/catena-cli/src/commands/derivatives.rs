@@ -19,18 +19,18 @@ use catena::{Dynamics, Matrix, Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
-/// Matrices are not formed for more freedoms than this.
+/// Matrices are not formed for more degrees of freedom than this.
 const LARGE: usize = 3000;
 /// The check by dual numbers costs O(n²), with a large factor: it is left out for larger models.
 const COMPARED: usize = 400;
-/// Directions that a dual number carries at once.
+/// Directions per dual number.
 const DIRECTIONS: usize = 4;
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
 /// Allowed difference of the two methods where no equations are solved, relative to the largest derivative: each
 /// carries the round-off of the recursion.
 const ROUNDING: f64 = 1e-10;
-/// Where equations with the inertia matrix are solved, its condition multiplies round-off; this much is allowed per unit of condition.
+/// Where equations with the inertia matrix are solved, its condition number multiplies round-off; this much is allowed per unit of it.
 const SOLVING: f64 = 1e-13;
 /// However bad the condition, a larger difference is a disagreement.
 const LARGEST: f64 = 1e-3;

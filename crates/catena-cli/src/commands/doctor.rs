@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 /// Singular values of the rows below this fraction of the largest are near a singular position.
 const NEAR: f64 = 1e-3;
 
-/// A position that assembly moves by more than this, m or rad, counts as another position.
+/// A position that assembly moves by more than this, m or rad, counts as a different one.
 const MOVED: f64 = 1e-9;
 
 /// Most lines of a list; `--json` has them all.

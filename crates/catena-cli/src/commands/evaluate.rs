@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
 
-/// Models with more freedoms than this have too large matrices.
+/// For models with more degrees of freedom the matrices are too large.
 const MOST_FREEDOMS: usize = 3000;
 
 /// Which model and states.
@@ -44,7 +44,7 @@ pub struct Arguments {
     frames: Vec<String>,
 }
 
-/// What is found of a frame.
+/// Results for a frame.
 struct FrameValues {
     info: FrameInfo,
     pose: Pose<f64>,
@@ -54,7 +54,7 @@ struct FrameValues {
     jacobian: Option<Matrix>,
 }
 
-/// What is found at a state.
+/// Results at a state.
 struct Evaluated {
     situation: Situation,
     frames: Vec<FrameValues>,
@@ -67,13 +67,14 @@ struct Evaluated {
     /// Error of these accelerations by double-double arithmetic.
     forward_error: Option<f64>,
     mechanical: MechanicalState<f64>,
-    /// What the force elements do.
+    /// Actions of the force elements.
     forces: Vec<Action<f64>>,
-    /// What the constraints of a closed chain add. Everything else is that of its tree; `inverse` contains the efforts of the constraints.
+    /// Results for the constraints of a closed chain. Everything else is that of its tree; `inverse` contains the efforts of the
+    /// constraints.
     closed: Option<Closed>,
 }
 
-/// What is found of the constraints.
+/// Results for the constraints.
 struct Closed {
     moved: Option<Moved>,
     residual: Vec<f64>,
@@ -231,7 +232,7 @@ fn forward_error(dynamics: &mut Dynamics, one: &Evaluated) -> Result<f64> {
     referee::acceleration_error(dynamics, state, effort, &external)
 }
 
-/// The tree at a closed state with accelerations that keep it closed, and what the constraints add.
+/// The tree at a closed state with accelerations that keep it closed, and the results for the constraints.
 fn evaluate_closed(
     chain: &mut ClosedChain,
     dynamics: &mut Dynamics,
@@ -430,7 +431,7 @@ fn independent_names(model: &Model, closed: &Closed) -> Vec<String> {
     independent.map(|&k| all[k].name.clone()).collect()
 }
 
-/// Constraints, and the equations of the freedoms that they leave.
+/// Constraints, and the equations of the remaining freedoms.
 fn closed_text(model: &Model, closed: &Closed) -> String {
     let some = |list: &[f64]| list.iter().map(|&x| Some(x)).collect::<Vec<_>>();
     let rows = Table::new()

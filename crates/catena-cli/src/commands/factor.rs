@@ -1,4 +1,4 @@
-//! `catena factor MODEL`: I = U D Uᵀ, its pivots and what they mean.
+//! `catena factor MODEL`: I = U D Uᵀ, its pivots and their meaning.
 
 use crate::commands::info::one_line;
 use crate::coordinates::Quantity;
@@ -53,7 +53,7 @@ pub struct Arguments {
     end_effector: Option<String>,
 }
 
-/// What is found at one state.
+/// Results at one state.
 struct Factored {
     situation: Situation,
     pivots: Vec<f64>,

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 /// large forces cancel or the inertia matrix is ill-conditioned, double-double arithmetic decides: accelerations with a larger error
 /// make the exit code 1.
 const TOLERANCE: f64 = referee::ALLOWED;
-/// Walker and Orin's method costs O(n³): for larger models double-double arithmetic takes its place, at O(n).
+/// Walker and Orin's method costs O(n³): for larger models double-double arithmetic replaces it, at O(n).
 const LARGE: usize = 1000;
 
 /// Which model and states.

@@ -130,7 +130,7 @@ fn questions(text: &str) -> Result<Vec<Question>> {
     Ok(questions)
 }
 
-/// The thing with this name.
+/// The item with this name.
 fn choose<T: Copy>(option: &str, name: &str, all: &[(&'static str, T)]) -> Result<T> {
     if let Some((_, found)) = all.iter().find(|(known, _)| *known == name) {
         return Ok(*found);

@@ -1,4 +1,4 @@
-//! `catena ik MODEL`: positions that put frames where they are wanted.
+//! `catena ik MODEL`: positions that bring frames to their targets.
 
 use crate::commands::info::one_line;
 use crate::commands::inverse::quaternion_lines;
@@ -54,7 +54,7 @@ pub struct Arguments {
     iterations: u64,
 }
 
-/// Looks for the positions, from every state given.
+/// Searches for the positions, from every given state.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
     let goal = arguments.goal(&model)?;
@@ -118,7 +118,7 @@ fn target(model: &Model, text: &str) -> Result<Target> {
     let mut numbers = Vec::new();
     for (k, part) in list.split(',').enumerate() {
         match number::parse(part) {
-            // an angle where an angle belongs
+            // an angle where one is expected
             Some(typed) if k >= 3 || !typed.is_angle => numbers.push(typed.value),
             _ => return Err(number::not_a_number("--target", part)),
         }
@@ -161,13 +161,13 @@ fn roll_pitch_yaw(roll: f64, pitch: f64, yaw: f64) -> Mat3<f64> {
     Mat3::rotation_z(sin_yaw, cos_yaw) * about_y * Mat3::rotation_x(sin_roll, cos_roll)
 }
 
-/// What is left of a target.
+/// Remaining error of a target.
 struct Left<'a> {
     /// The frame; none for the mass centre.
     frame: Option<&'a str>,
     /// m.
     position: f64,
-    /// rad, where an orientation is wanted.
+    /// rad, where an orientation is given.
     rotation: Option<f64>,
 }
 

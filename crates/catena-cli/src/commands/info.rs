@@ -17,7 +17,7 @@ use catena::{Model, State};
 use clap::Args;
 use serde_json::{Value, json};
 
-/// Deeper trees are drawn without indenting bodies that follow each other in a row.
+/// Deeper trees are drawn without indenting consecutive bodies of a chain.
 const DEEP: usize = 12;
 /// Larger matrices are not drawn.
 const LARGE: usize = 32;
@@ -179,10 +179,10 @@ impl Branches {
         }
     }
 
-    /// Bodies from the ground on, each with what is drawn before its name. No recursion: trees may be very deep.
+    /// Bodies from the ground outwards, each with the prefix drawn before its name. No recursion: trees may be very deep.
     fn drawn(&self) -> Vec<(usize, String)> {
         let mut drawn = Vec::new();
-        // body, what to draw before it, what to draw before its children
+        // body, its prefix, the prefix of its children
         let mut waiting = vec![(0, String::new(), String::new())];
         while let Some((body, before, below)) = waiting.pop() {
             drawn.push((body, before));
@@ -405,7 +405,7 @@ fn couplings(model: &Model) -> String {
     )
 }
 
-/// What closes loops and couples or drives coordinates.
+/// The constraints that close loops and couple or drive coordinates.
 fn constraints(model: &Model) -> String {
     let constraints = model.constraints();
     if constraints.is_empty() {

@@ -66,7 +66,7 @@ struct Solved {
     returned: Option<f64>,
     /// Error of the efforts by double-double arithmetic, where forward dynamics did not return the accelerations.
     sharp: Option<f64>,
-    /// Where a formulation was asked for: the relative difference from the efforts by recursion.
+    /// If a formulation was requested: the relative difference from the efforts by recursion.
     by: Option<(Formulation, f64)>,
 }
 
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         return arguments.closed(&model, typed, is_trajectory, as_json);
     }
     if model.couplings().is_some() && (!arguments.actuators.is_empty() || formulation.is_some()) {
-        // which joints move the others is a question to the multipliers
+        // which joints drive the others is determined by the multipliers
         let all = typed.iter().map(|one| one.of_tree(&model)).collect();
         let whole = model.with_couplings_as_constraints();
         return arguments.closed(&whole, all, is_trajectory, as_json);

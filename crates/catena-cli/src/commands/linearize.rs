@@ -1,4 +1,5 @@
-//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes; of what rolls or turns, about a steady motion.
+//! `catena linearize MODEL`: an equilibrium, the linear equations about it, eigenvalues and modes; for rolling or rotating systems, about a
+//! steady motion.
 
 mod steady;
 
@@ -29,7 +30,7 @@ const MOST_FREEDOMS: usize = 500;
 const WIDE: usize = 12;
 /// Modes whose shapes are printed and drawn.
 const SHOWN: usize = 6;
-/// Difference quotients are made up to this many freedoms.
+/// Difference quotients are computed up to this many degrees of freedom.
 const COMPARED: usize = 100;
 /// Allowed differences: of A and difference quotients, and of A x and λ x.
 const QUOTIENTS: f64 = 1e-5;
@@ -62,7 +63,7 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// What is found from one guess.
+/// Results from one guess.
 struct Found {
     situation: Situation,
     linear: Linearisation,
@@ -117,7 +118,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         if arguments.hold {
             return Err(steady::holds_nothing());
         }
-        // what rolls is given as it moves, unless a search is asked for
+        // a rolling system is linearized about the given motion, unless a search is requested
         let search = model.velocity_rows() == 0 || arguments.steady;
         let picture = arguments.output.as_deref();
         return steady::run(&model, situations, search, picture, as_json);
@@ -127,7 +128,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let found = situations
         .into_iter()
         .map(|mut situation| {
-            // of a random state, and of that which the model begins with, only the positions are meant
+            // of a random state, and of the model's initial state, only the positions are used
             if !arguments.state.gives_velocities() {
                 has_start |= !random && situation.state.v.iter().any(|&v| v != 0.0);
                 situation.state.v.fill(0.0);
@@ -392,7 +393,7 @@ fn matrices(model: &Model, linear: &Linearisation) -> String {
     )
 }
 
-/// Every mode at both ends of its oscillation: `displaced` puts the system there.
+/// Every mode at both ends of its oscillation: `displaced` gives these positions.
 fn drawing(
     model: &Model,
     state: &State,

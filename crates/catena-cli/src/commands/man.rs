@@ -107,7 +107,7 @@ fn spelling(arg: &Arg) -> String {
     }
 }
 
-/// What an option means, what may be given and what holds without it.
+/// Meaning of an option, its possible values and its default.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help());
     let mut text = in_cell(&help.map(ToString::to_string).unwrap_or_default());
@@ -133,7 +133,7 @@ fn meaning(arg: &Arg) -> String {
     text
 }
 
-/// Text for a cell of a table, on one line, without what Markdown would interpret. Words between backticks stay as they are.
+/// Text for a cell of a table, on one line, with Markdown escaped. Words between backticks are unchanged.
 fn in_cell(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut is_code = false;

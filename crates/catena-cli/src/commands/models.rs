@@ -1,4 +1,4 @@
-//! `catena models`: what is embedded.
+//! `catena models`: the embedded models.
 
 use crate::json;
 use crate::outcome::Outcome;

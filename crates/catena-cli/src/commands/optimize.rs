@@ -1,4 +1,4 @@
-//! `catena optimize STUDY`: the values of parameters for which a measure of a run is least, under bounds on other measures.
+//! `catena optimize STUDY`: the values of parameters that minimise a measure of a run, under bounds on other measures.
 
 use crate::commands::sweep::Simulations;
 use crate::number::{counted, six};
@@ -28,7 +28,7 @@ pub struct Arguments {
     overwrite: bool,
 }
 
-/// Searches the optimum.
+/// Searches for the optimum.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     output::note_input(&arguments.study);
     if let Some(path) = &arguments.output {
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => result.text(),
     });
     if let Some(path) = &arguments.output {
-        // what was found is printed in any case
+        // the result is printed in any case
         match output::write_file(path, json::text(&result.json())) {
             Ok(()) => outcome = outcome.note(format!("wrote {}", path.display())),
             Err(error) => outcome.refusals.push(error.to_string()),
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Searches the optimum of a study file, and gives what `--json` prints. `noted` is called after each run, and may end the search.
+/// Searches for the optimum of a study file, and returns what `--json` prints. `noted` is called after each run, and may end the search.
 pub fn search(path: &Path, mut noted: impl FnMut() -> Result<()>) -> Result<Value> {
     let study = Study::read(path)?;
     let goal = study.expect_goal()?.clone();
@@ -116,7 +116,7 @@ fn expect_output(path: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
-/// Where gradients came from, in words.
+/// Source of the gradients, in words.
 fn source(gradients: &Gradients) -> String {
     match &gradients.because {
         None => "sensitivities".into(),
@@ -127,7 +127,7 @@ fn source(gradients: &Gradients) -> String {
     }
 }
 
-/// What was found, as text or as JSON.
+/// The result, as text or as JSON.
 struct Report<'a> {
     study: &'a Study,
     goal: &'a Goal,

@@ -194,7 +194,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 }
 
 impl Arguments {
-    /// The rows of a run within the time asked for.
+    /// The rows of a run within the requested time.
     fn cut(&self, mut run: Run) -> Result<Run> {
         for (option, time) in [("--from", self.from), ("--to", self.to)] {
             if time.is_some_and(f64::is_nan) {
@@ -232,7 +232,7 @@ impl Arguments {
         Ok(run)
     }
 
-    /// The direction of `--view`, and which way is up in it.
+    /// The direction of `--view`, and its up direction.
     fn direction(&self) -> Result<Option<[[f64; 3]; 2]>> {
         let Some(text) = &self.view else {
             return Ok(None);
@@ -262,7 +262,7 @@ struct Subject<'a> {
     model: Model,
     title: String,
     time: &'a [f64],
-    /// What follows names in legends, where there are several runs.
+    /// Suffix of names in legends, where there are several runs.
     suffix: String,
 }
 
@@ -311,7 +311,7 @@ impl<'a> Subject<'a> {
         values.unwrap_or_else(|| vec![0.0; self.time.len()])
     }
 
-    /// What the audit says of a law, where there is one.
+    /// The audit of a law, if there is one.
     fn finding(&self, name: &str) -> String {
         let laws = self
             .run
@@ -390,7 +390,7 @@ impl Pictures<'_> {
         std::iter::once(self.subject).chain(self.others)
     }
 
-    /// Columns that `name` takes, under the name it gives them, one chart for each unit, called by `label`.
+    /// Columns selected by `name`, under the names it returns, one chart for each unit, labelled by `label`.
     fn charts(
         &self,
         name: impl Fn(&str) -> Option<String>,
@@ -457,7 +457,7 @@ impl Pictures<'_> {
         self.figure("Efforts", charts)
     }
 
-    /// Forces and moments in joints and constraints, by their lengths, where a run has them.
+    /// Magnitudes of forces and moments in joints and constraints, where a run has them.
     fn loads(&self) -> Option<String> {
         let mut charts = Vec::new();
         for (letter, label) in [("f", "force (N)"), ("n", "moment (N·m)")] {

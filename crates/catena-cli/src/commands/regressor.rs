@@ -1,7 +1,7 @@
 //! `catena regressor MODEL`: efforts as a linear function of the bodies' inertias, τ = Y π.
 //!
 //! In a closed chain the efforts of all joints contain those of the constraints, which do no work along the motions v = Z w that these
-//! leave: Zᵀ τ = Zᵀ Y π is what inertias do on the independent freedoms.
+//! allow: Zᵀ τ = Zᵀ Y π is the effect of the inertias on the independent freedoms.
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
@@ -20,7 +20,7 @@ use catena::{Dynamics, Matrix, Model};
 use clap::Args;
 use serde_json::{Value, json};
 
-/// Y is not formed for more freedoms than this.
+/// Y is not formed for more degrees of freedom than this.
 const LARGE: usize = 1000;
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 6;
@@ -117,7 +117,7 @@ fn regress(
         .inverse(&situation.state, &situation.acceleration, &[])?
         .to_vec();
     let rotors = of_rotors(dynamics.model(), &situation);
-    // |Y| |π| of all joints: their efforts, and what is left of them on the independent freedoms, may be small differences
+    // |Y| |π| of all joints: their efforts, and their projection onto the independent freedoms, may be small differences
     let sizes: Vec<f64> = (0..y.rows())
         .map(|i| {
             let terms = y.row(i).iter().zip(parameters);

@@ -101,7 +101,7 @@ enum Drawer {
     Sticks,
 }
 
-/// What is to be written.
+/// Kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Png,
@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     output::expect_folder(&arguments.output)?;
     let mut size = size(&arguments.size)?;
     if format == Format::Mp4 {
-        // H.264 has colours for every second pixel
+        // H.264 stores colours for every second pixel
         size = size.map(|side| side.next_multiple_of(2));
     }
     limits::positive("--zoom", arguments.zoom)?;
@@ -257,7 +257,7 @@ fn size(text: &str) -> Result<[u32; 2]> {
     }
 }
 
-/// A direction that has a length.
+/// A direction of nonzero length.
 fn direction(text: &str) -> Result<[f64; 3]> {
     let direction = number::vector::<3>("--from", text)?;
     match direction.iter().any(|x| *x != 0.0) {

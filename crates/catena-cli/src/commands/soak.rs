@@ -1,4 +1,4 @@
-//! `catena soak`: simulations and commands in one process for as long as is asked, with a watch on memory, open files and drift.
+//! `catena soak`: simulations and commands in one process for a given time, monitoring memory, open files and drift.
 
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
@@ -22,14 +22,14 @@ pub struct Arguments {
     seconds: f64,
 }
 
-/// Models of a round; the next rounds have the others.
+/// Models of a round; the next rounds use the others.
 const SEEDS: usize = 8;
 /// Simulated time of the long run per round, s.
 const STRETCH: f64 = 2.0;
-/// Growth of the memory between the middle and the last third of the time that is no leak: pages of the allocator.
+/// Memory growth between the middle and the last third of the time that is not a leak: pages of the allocator.
 const GROWTH: f64 = 8e6;
 
-/// Resident memory in bytes and number of open files of this process, where the system says so.
+/// Resident memory in bytes and number of open files of this process, where the system reports them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     memory: Option<f64>,
@@ -194,7 +194,7 @@ fn round(number: usize, folder: &Path) -> Vec<Vec<String>> {
     lines.iter().map(words).collect()
 }
 
-/// A folder of its own, removed at the end.
+/// A separate folder, removed at the end.
 struct Folder {
     path: PathBuf,
 }
@@ -209,17 +209,17 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // what cannot be removed is left to the system
+        // files that cannot be removed are left to the system
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
 
-/// What was seen.
+/// Observations.
 struct Record {
     seconds: f64,
     rounds: usize,
     commands: usize,
-    /// Time that the long run came to, s.
+    /// Time reached by the long run, s.
     simulated: f64,
     /// After the first round and after the last.
     first: Use,

@@ -1,4 +1,4 @@
-//! `catena space MODEL`: a free-floating robot in the variables of Saha's paper, and what holds only for floating robots.
+//! `catena space MODEL`: a free-floating robot in the variables of Saha's paper, and quantities that exist only for floating robots.
 //!
 //! v = (t_e; θ̇): t_e is the twist of a point E of the root link, θ̇ the rates of all other joints. With `--root` the root is any link, the
 //! hand for instance. About the mass centres C_i, in world axes:
@@ -75,7 +75,7 @@ struct Blocks {
     upper: Matrix,
 }
 
-/// What is found at one state.
+/// Results at one state.
 struct Found {
     situation: Situation,
     /// E in the world, and its twist.
@@ -92,7 +92,7 @@ struct Found {
     checks: Vec<(&'static str, f64)>,
 }
 
-/// Finds everything.
+/// Computes everything.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let model = arguments.model.model()?;
     let is_tree = model.couplings().is_none() && model.constraints().is_empty();

@@ -74,7 +74,7 @@ fn inverse(model: &Model, motion: &[Situation]) -> String {
             .map(|at| format!("{:.2}", at.time.unwrap_or(0.0))),
     );
     for (k, dof) in model.tree().dofs.iter().enumerate() {
-        // the wrist works with a thousandth of the arm's efforts
+        // the wrist's efforts are a thousandth of the arm's
         let (factor, prefix) = if k < 3 { (1.0, "") } else { (1e3, "m") };
         table = table.written(
             &format!("{}\n{prefix}{}", dof.name, dof.force_unit),
@@ -91,7 +91,7 @@ fn inverse(model: &Model, motion: &[Situation]) -> String {
     )
 }
 
-/// Four decimals, without a minus before zeros.
+/// Four decimals, without a minus sign before zero.
 fn fixed(x: f64) -> String {
     let text = format!("{x:.4}");
     match text

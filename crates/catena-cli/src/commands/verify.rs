@@ -18,7 +18,7 @@ pub struct Arguments {
     cases: Vec<PathBuf>,
 }
 
-/// Compares every quantity of every case. A case that cannot be used does not keep the others from being compared.
+/// Compares every quantity of every case. A case that cannot be used does not prevent the comparison of the others.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome, Error> {
     let results: Vec<(&PathBuf, Result<Report, Error>)> = arguments
         .cases

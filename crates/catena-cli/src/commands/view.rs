@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(Outcome::default())
 }
 
-/// Where a live run begins.
+/// Initial state of a live run.
 fn start(arguments: &Arguments, model: &Model) -> Result<live::Start> {
     let mut state = match arguments.random {
         Some(seed) => State::random(model, seed),

@@ -10,7 +10,7 @@ use catena::spatial::{Mat3, Motion, Pose, Vec3};
 use catena::{Base, Model, State};
 use std::path::Path;
 
-/// Where a column goes.
+/// Destination of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
     Time,
@@ -33,7 +33,7 @@ struct Column {
     target: Target,
     /// What it holds; none for time.
     coordinate: Option<Coordinate>,
-    /// Are its plain numbers degrees?
+    /// Whether its plain numbers are degrees.
     in_degrees: bool,
 }
 
@@ -182,7 +182,7 @@ pub fn is_run(text: &str) -> bool {
     text.starts_with("# catena-run/")
 }
 
-/// Parses a column's name: `t`, `q1`, `q:shoulder`, `q.shoulder` or `shoulder`, with a unit such as `[deg]` if wanted.
+/// Parses a column's name: `t`, `q1`, `q:shoulder`, `q.shoulder` or `shoulder`, with an optional unit such as `[deg]`.
 fn column(head: &str, known: &Known) -> Result<Column> {
     let (name, unit) = match head
         .strip_suffix(']')

@@ -11,10 +11,10 @@ use catena::{Base, Model, State};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Keys of a state; `checks` is what the program itself wrote with a result.
+/// Keys of a state; `checks` is written by the program itself with a result.
 const KEYS: [&str; 8] = ["t", "q", "v", "a", "tau", "base", "wrenches", "checks"];
 
-/// Reads one state, a list of states, or what `--json` printed.
+/// Reads one state, a list of states, or the output of `--json`.
 pub fn read(text: &str, path: &Path, model: &Model) -> Result<Vec<Situation>> {
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();

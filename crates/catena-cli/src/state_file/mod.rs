@@ -68,7 +68,7 @@ fn text_of(path: &Path) -> Result<String> {
     })?;
     let text =
         String::from_utf8(bytes).map_err(|_| refuse("the file is not UTF-8 text".to_string()))?;
-    // a run that was carried here has been cut after its last complete block
+    // a run in a parcel is already truncated after its last complete block
     if !csv::is_run(&text) || files::are_carried() {
         return Ok(text);
     }
@@ -113,7 +113,7 @@ mod tests {
         parts.into_iter().flatten().all(|x| x.is_finite())
     }
 
-    /// Mutated files of states, trajectories, efforts and motions of the base are read or refused, and what is read is finite.
+    /// Mutated files of states, trajectories, efforts and motions of the base are read or rejected, and the numbers read are finite.
     #[test]
     fn mutated_files() {
         let model = embedded::model("planar3").expect("an embedded model");

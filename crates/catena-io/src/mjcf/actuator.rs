@@ -121,7 +121,7 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
     Ok(())
 }
 
-/// Actuators that are no input here. None of them acts without being driven.
+/// Actuators that are not inputs here. None of them acts without being driven.
 #[derive(Default)]
 struct LeftOut {
     dampers: Vec<String>,
@@ -244,7 +244,7 @@ fn damping(
     Ok(())
 }
 
-/// How an actuator makes its force.
+/// How an actuator produces its force.
 struct Law {
     /// Force per control, for those whose force is proportional to it.
     gain: Option<f64>,

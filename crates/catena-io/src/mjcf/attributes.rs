@@ -1,4 +1,4 @@
-//! What the attributes of an element are set to, by the element itself or by its class.
+//! Values of the attributes of an element, set by the element itself or by its class.
 
 use super::tree::Node;
 use crate::nearest::advice;
@@ -26,17 +26,17 @@ pub(super) struct Attributes<'t> {
 }
 
 impl<'t> Attributes<'t> {
-    /// The element with what its class sets.
+    /// The element with the settings of its class.
     pub(super) fn new(node: Node<'t>, class: Option<&'t Settings>) -> Self {
         Attributes { node, class }
     }
 
-    /// The element alone.
+    /// The element only.
     pub(super) fn own(node: Node<'t>) -> Self {
         Attributes { node, class: None }
     }
 
-    /// What an attribute is set to.
+    /// The value of an attribute.
     pub(super) fn text(&self, key: &str) -> Option<&'t str> {
         self.find(key).map(|(value, _)| value)
     }
@@ -49,12 +49,12 @@ impl<'t> Attributes<'t> {
         Some((&setting.value, &setting.place))
     }
 
-    /// An attribute that must be there.
+    /// A required attribute.
     pub(super) fn require(&self, key: &str) -> Result<&'t str> {
         self.text(key).ok_or_else(|| self.missing(key))
     }
 
-    /// The error for an attribute that must be there and is not.
+    /// The error for a missing required attribute.
     pub(super) fn missing(&self, key: &str) -> Error {
         let message = format!("{} has no attribute `{key}`", self.node.describe());
         self.node.error(ErrorKind::Syntax, message)
@@ -66,7 +66,7 @@ impl<'t> Attributes<'t> {
         Ok(numbers.map(|[number]| number))
     }
 
-    /// A number, or what it is where it is not given.
+    /// A number, or its default.
     pub(super) fn number_or(&self, key: &str, otherwise: f64) -> Result<f64> {
         Ok(self.number(key)?.unwrap_or(otherwise))
     }
@@ -76,7 +76,7 @@ impl<'t> Attributes<'t> {
         Ok(self.numbers(key)?.map(Vec3::from_array))
     }
 
-    /// As many numbers as asked for.
+    /// A given number of numbers.
     pub(super) fn numbers<const N: usize>(&self, key: &str) -> Result<Option<[f64; N]>> {
         let Some(list) = self.list(key)? else {
             return Ok(None);
@@ -91,7 +91,7 @@ impl<'t> Attributes<'t> {
         }
     }
 
-    /// Numbers, however many.
+    /// Any number of numbers.
     pub(super) fn list(&self, key: &str) -> Result<Option<Vec<f64>>> {
         let Some(written) = self.text(key) else {
             return Ok(None);
@@ -108,7 +108,7 @@ impl<'t> Attributes<'t> {
             .map(Some)
     }
 
-    /// One of the words that the attribute can be.
+    /// One of the allowed words.
     pub(super) fn keyword<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<Option<T>> {
         let Some(written) = self.text(key) else {
             return Ok(None);
@@ -129,7 +129,7 @@ impl<'t> Attributes<'t> {
         self.keyword(key, &[("true", true), ("false", false)])
     }
 
-    /// Is something limited? `auto`, the default, is for a range that is given, unless `autolimits` is off.
+    /// Whether a limit applies. `auto`, the default, applies it where a range is given, unless `autolimits` is off.
     pub(super) fn limited(&self, key: &str, range: &str, autolimits: bool) -> Result<bool> {
         let word = self.keyword(
             key,
@@ -140,7 +140,7 @@ impl<'t> Attributes<'t> {
             .unwrap_or(autolimits && self.text(range).is_some()))
     }
 
-    /// What is wrong with an attribute, where it is set.
+    /// The error in an attribute, at the place where it is set.
     pub(super) fn error(&self, key: &str, what: &str) -> Error {
         let (value, place) = self.find(key).unwrap_or(("", self.node.place()));
         let message = format!("`{key}` of {} {what}: \"{value}\"", self.node.describe());

@@ -1,4 +1,4 @@
-//! `<body>`: the tree of bodies with what is on them.
+//! `<body>`: the tree of bodies with their contents.
 
 use super::attributes::Attributes;
 use super::geom::Geoms;
@@ -36,7 +36,7 @@ pub(super) struct Site {
     pub(super) place: Place,
 }
 
-/// The bodies of a file in the order of MuJoCo: each before what it carries, one branch after the other.
+/// The bodies of a file in the order of MuJoCo: each before those it carries, branch by branch.
 pub(super) struct Bodies {
     pub(super) all: Vec<Body>,
     by_name: HashMap<String, usize>,
@@ -53,7 +53,7 @@ impl Bodies {
         })
     }
 
-    /// The site that an attribute names: its body and its place on it.
+    /// The site that an attribute names: its body and its pose on it.
     pub(super) fn site(
         &self,
         attributes: &Attributes<'_>,
@@ -87,7 +87,7 @@ impl Bodies {
     }
 }
 
-/// The error for a name that nothing has.
+/// The error for an unknown name.
 fn nobody(attributes: &Attributes<'_>, what: &str, name: &str, known: Vec<&str>) -> Error {
     let message = format!(
         "{}: there is no {what} `{name}`",
@@ -100,7 +100,7 @@ fn nobody(attributes: &Attributes<'_>, what: &str, name: &str, known: Vec<&str>)
     }
 }
 
-/// A body that waits to be read.
+/// A body still to be read.
 struct Waiting<'t> {
     node: Node<'t>,
     parent: usize,
@@ -109,7 +109,7 @@ struct Waiting<'t> {
     suffix: String,
 }
 
-/// Most copies that the `<replicate>` of a file make: few words must not take much memory.
+/// Most copies that the `<replicate>`s of a file may create: a short file must not take much memory.
 const MOST_COPIES: usize = 100_000;
 
 /// Reads the tree of bodies.
@@ -187,8 +187,8 @@ fn copied(node: Node<'_>, suffix: &str) -> String {
     }
 }
 
-/// The copies that `<replicate>` makes: where each is, and what is added to its names. As MuJoCo (4.0, measured) has it, copy k is turned by
-/// `euler` times k, and its place is the sum of `offset` in the frames of the copies before it.
+/// The copies that `<replicate>` creates: the pose of each, and the suffix of its names. As in MuJoCo (4.0, measured), copy k is rotated by
+/// `euler` times k, and its position is the sum of `offset` in the frames of the copies before it.
 fn copies(file: &mut File<'_>, node: Node<'_>) -> Result<Vec<(Pose<f64>, String)>> {
     let replicate = Attributes::own(node);
     let count = replicate
@@ -217,7 +217,7 @@ fn copies(file: &mut File<'_>, node: Node<'_>) -> Result<Vec<(Pose<f64>, String)
     Ok(copies.collect())
 }
 
-/// Reads what is in a body, through the frames around it; gives back the bodies in it.
+/// Reads the contents of a body, through the frames around it; returns the bodies in it.
 fn contents<'t>(
     file: &mut File<'t>,
     body: Node<'t>,
@@ -275,7 +275,7 @@ fn contents<'t>(
             "geom" => {
                 file.notes.geoms += 1;
                 let attributes = file.defaults.of(node, "geom", class)?;
-                // what is fixed to the world needs no mass; meshes are read only where they count
+                // bodies fixed to the world need no mass; meshes are read only where they count
                 if index != 0
                     && file.masses
                     && (file.compiler.from_geoms == FromGeoms::Always || !has_inertial(body))
@@ -352,7 +352,7 @@ fn has_inertial(body: Node<'_>) -> bool {
     body.all("inertial").next().is_some()
 }
 
-/// What `boundmass`, `boundinertia` and `balanceinertia` ask for.
+/// Applies `boundmass`, `boundinertia` and `balanceinertia`.
 fn bound(file: &File<'_>, body: &mut Body) {
     let compiler = file.compiler;
     if compiler.boundmass > 0.0 || compiler.boundinertia > 0.0 {

@@ -1,4 +1,4 @@
-//! `<compiler>` and `<option>`: how the rest of the file is to be read, gravity, and what is switched off.
+//! `<compiler>` and `<option>`: how the rest of the file is to be read, gravity, and disabled features.
 
 use super::attributes::Attributes;
 use super::tree::Node;
@@ -8,12 +8,12 @@ use catena::error::Result;
 use catena::spatial::{Mat3, Vec3};
 use std::path::{Path, PathBuf};
 
-/// Where the inertia of bodies comes from.
+/// Source of the inertia of bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FromGeoms {
-    /// From `<inertial>` alone.
+    /// From `<inertial>` only.
     Never,
-    /// From geoms alone.
+    /// From geoms only.
     Always,
     /// From geoms where there is no `<inertial>`.
     Auto,
@@ -22,7 +22,7 @@ pub(super) enum FromGeoms {
 /// The settings of `<compiler>`.
 pub(super) struct Compiler {
     degrees: bool,
-    /// Axes of three successive turns, and whether they are those of the turned frame.
+    /// Axes of three successive rotations, and whether they are those of the rotated frame.
     eulerseq: [(Vec3<f64>, bool); 3],
     pub(super) autolimits: bool,
     pub(super) from_geoms: FromGeoms,
@@ -137,7 +137,7 @@ impl Compiler {
         }
     }
 
-    /// Three successive turns.
+    /// Three successive rotations.
     pub(super) fn euler(&self, angles: [f64; 3]) -> Mat3<f64> {
         let mut rotation = Mat3::identity();
         for ((axis, moving), angle) in self.eulerseq.into_iter().zip(angles) {
@@ -172,10 +172,10 @@ fn eulerseq(written: &str) -> Option<[(Vec3<f64>, bool); 3]> {
     turns?.try_into().ok()
 }
 
-/// What makes the medium around the bodies a fluid.
+/// Attributes that make the medium around the bodies a fluid.
 const FLUID: [&str; 2] = ["density", "viscosity"];
 
-/// What `<option>` says of the dynamics.
+/// Settings of `<option>` that concern the dynamics.
 pub(super) struct Dynamics {
     pub(super) gravity: Vec3<f64>,
     pub(super) springs: bool,

@@ -48,7 +48,7 @@ impl Defaults {
         Ok(defaults)
     }
 
-    /// What a class sets, apart from the classes inside it.
+    /// The settings of a class, apart from the classes inside it.
     fn settings(&mut self, element: Node<'_>, name: &str, ignore_unknown: bool) -> Result<()> {
         for kind in element.children().filter(|kind| kind.tag() != "default") {
             schema::check_default(kind, ignore_unknown)?;
@@ -70,8 +70,8 @@ impl Defaults {
         Ok(())
     }
 
-    /// An element with what its class sets: the class that it names, or `around`, that of the elements around it. `kind` is the
-    /// name under which classes hold settings for it.
+    /// An element with the settings of its class: the class that it names, or `around`, that of the enclosing elements. `kind`
+    /// is the name under which classes hold settings for it.
     pub(super) fn of<'t>(
         &'t self,
         node: Node<'t>,

@@ -9,7 +9,7 @@ use crate::drawing::{Drawing, Drawn, Outline};
 use catena::error::Result;
 use catena::spatial::Pose;
 
-/// MuJoCo draws these groups unless told otherwise; models put what is for contacts alone into the others.
+/// MuJoCo draws these groups by default; models put geoms that only serve contacts into the others.
 const LAST_GROUP: f64 = 2.0;
 
 /// Draws the geoms of a file.
@@ -38,7 +38,7 @@ pub(super) fn read(file: &File<'_>, bodies: &Bodies) -> Result<Drawing> {
 
 type Shown = (Pose<f64>, Outline, Option<[f64; 4]>);
 
-/// Place, outline and colour of a geom; none if it is not to be seen.
+/// Pose, outline and colour of a geom; none if it is invisible.
 fn drawn<'t>(
     file: &File<'t>,
     geom: &Attributes<'t>,

@@ -1,6 +1,6 @@
 //! `<equality>`: constraints, with the fixed tendons of `<tendon>` as sums of coordinates.
 //!
-//! MuJoCo holds them by soft forces, here they hold exactly.
+//! MuJoCo enforces them by soft forces; here they hold exactly.
 
 use super::attributes::Attributes;
 use super::body::{Bodies, unused};
@@ -150,7 +150,7 @@ fn connect(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec
     ))
 }
 
-/// One body is fixed to another: as they stand in the file, or as `relpose` says. With a `torquescale` of 0 no torque holds it: only the anchors
+/// One body is fixed to another: in the relative pose of the file, or of `relpose`. With a `torquescale` of 0 no torque acts: only the anchors
 /// stay together.
 fn weld(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec>> {
     let holds_points = equality.number("torquescale")? == Some(0.0);
@@ -177,7 +177,7 @@ fn weld(equality: &Attributes<'_>, bodies: &Bodies) -> Result<Option<RuleSpec>> 
     Ok(closed((one, one_from_joint), (other, anchor)))
 }
 
-/// A place without its orientation.
+/// A pose without its orientation.
 fn point((body, at): (usize, Pose<f64>)) -> (usize, Pose<f64>) {
     (body, Pose::shift(at.translation))
 }
@@ -234,7 +234,7 @@ fn coupling(
     Ok(Some(RuleSpec::Coupling { terms, offset }))
 }
 
-/// The fixed tendons by name; nothing for a spatial tendon that is left out.
+/// The fixed tendons by name; none for a spatial tendon that is left out.
 fn tendons(file: &mut File<'_>, bodies: &Bodies) -> Result<BTreeMap<String, Option<Sum>>> {
     let mut tendons = BTreeMap::new();
     for element in file

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const DENSITY: f64 = 1000.0;
 
 /// MuJoCo (4.0, measured) keeps a mesh in its principal axes and drops products of inertia below this fraction of the largest
-/// moment. So does this reader, to make the same model of a file.
+/// moment. So does this reader, to produce the same model from a file.
 const MESH_PRODUCTS: f64 = 1e-7;
 
 /// The kinds of geoms.
@@ -45,7 +45,7 @@ pub(super) const KINDS: [(&str, Kind); 9] = [
     ("sdf", Kind::Mesh),
 ];
 
-/// The meshes of `<asset>`, and what those that were needed enclose.
+/// The meshes of `<asset>`, and the solids of those that were needed.
 pub(super) struct Geoms<'t> {
     assets: HashMap<String, Node<'t>>,
     known: HashMap<String, Enclosed>,
@@ -102,7 +102,7 @@ impl<'t> Geoms<'t> {
         mesh::surface(&asset, path.as_deref())
     }
 
-    /// What the mesh of a geom encloses.
+    /// The solid that the mesh of a geom encloses.
     pub(super) fn enclosed(
         &mut self,
         file: &File<'t>,
@@ -171,7 +171,7 @@ pub(super) fn mass<'t>(
         }
     };
     let mass = match given {
-        // MuJoCo gives no mass to what has no volume
+        // MuJoCo gives no mass to geoms without volume
         Some(given) if volume > 1e-15 => given,
         Some(_) => 0.0,
         None => density * volume,
@@ -183,7 +183,7 @@ pub(super) fn mass<'t>(
     }))
 }
 
-/// Where a geom or site is in its frame, and its length if it is given by its ends.
+/// Pose of a geom or site in its frame, and its length if it is given by its ends.
 pub(super) fn placement(
     element: &Attributes<'_>,
     compiler: &Compiler,
@@ -198,7 +198,7 @@ pub(super) fn placement(
     Ok((Pose::new(rotation, (from + to) * 0.5), Some(along.norm())))
 }
 
-/// The shape of a geom of a simple kind, and where it is in the frame of the geom: elsewhere if it is fitted to a mesh.
+/// The shape of a geom of a simple kind, and its pose in the frame of the geom, which differs if it is fitted to a mesh.
 pub(super) fn simple(
     file: &File<'_>,
     geom: &Attributes<'_>,
@@ -247,7 +247,7 @@ fn shape(geom: &Attributes<'_>, kind: Kind, sizes: &[f64], length: Option<f64>) 
     })
 }
 
-/// Sizes of a simple shape in the place of a mesh: those of the box with the same inertia, and where that box is.
+/// Sizes of a simple shape in place of a mesh: those of the box with the same inertia, and the pose of that box.
 fn fit(
     file: &File<'_>,
     geom: &Attributes<'_>,

@@ -25,16 +25,16 @@ pub(super) struct Joint {
     pub(super) anchor: Vec3<f64>,
     /// Unit vector.
     pub(super) axis: Vec3<f64>,
-    /// Position at which the body is where the file has it.
+    /// Position at which the body has the pose of the file.
     pub(super) reference: f64,
     /// Damping, friction, rotor inertia, spring and limits of every freedom of the joint.
     pub(super) dof: Dof,
-    /// Time constant and damping ratio that stiffness and damping are to be computed from.
+    /// Time constant and damping ratio from which stiffness and damping are computed.
     pub(super) springdamper: Option<[f64; 2]>,
     pub(super) place: Place,
 }
 
-/// Reads a joint that is `at` this pose in its body; `parent` is what carries the body.
+/// Reads a joint that is `at` this pose in its body; `parent` carries the body.
 pub(super) fn read(
     file: &mut File<'_>,
     node: Node<'_>,
@@ -176,7 +176,7 @@ impl Joint {
     }
 }
 
-/// A coefficient of a force that is proportional; further coefficients are those of higher powers.
+/// A coefficient of a proportional force; further coefficients are those of higher powers.
 fn linear(file: &mut File<'_>, joint: &Attributes<'_>, key: &'static str) -> Result<f64> {
     let Some(list) = joint.list(key)? else {
         return Ok(0.0);

@@ -1,7 +1,7 @@
 //! Bodies and their joints as links and joints of a model.
 //!
-//! Several joints of one body act one after the other, each in the frame of the body as the joints before it have left it: a chain
-//! of links without mass, the last of which is the body.
+//! Several joints of one body act in sequence, each in the frame of the body as moved by the joints before it: a chain of links
+//! without mass, the last of which is the body.
 
 use super::body::{Bodies, Body, unused};
 use super::joint::{Joint, Kind};
@@ -15,7 +15,7 @@ use catena::model::{
 use catena::spatial::{Mat3, Pose, Vec3};
 use std::collections::HashSet;
 
-/// Fixes or frees the one body in the world, as the user asked.
+/// Fixes or frees the only body in the world, as the user requested.
 pub(super) fn set_base(bodies: &mut Bodies, base: BaseOption) -> Result<()> {
     let roots: Vec<usize> = (1..bodies.all.len())
         .filter(|&k| bodies.all[k].parent == 0)
@@ -171,7 +171,7 @@ impl Joint {
         if self.dof != Dof::default() {
             spec.dofs = vec![self.dof; kind.nv()];
         }
-        // states begin where MuJoCo's do; the position of a free joint is that of the body in the world
+        // initial states are MuJoCo's; the position of a free joint is that of the body in the world
         if self.kind == Kind::Free {
             spec.start = at.translation.to_array().to_vec();
             spec.start.extend(to_quaternion(at.rotation));
@@ -185,7 +185,7 @@ impl Joint {
         spec
     }
 
-    /// From the place of the body at the joint's reference to that at zero.
+    /// From the pose of the body at the joint's reference to that at zero.
     fn back_to_zero(&self) -> Pose<f64> {
         match self.kind {
             Kind::Hinge if self.reference != 0.0 => {

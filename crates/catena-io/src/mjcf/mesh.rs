@@ -1,9 +1,9 @@
-//! Meshes of `<asset>`: their files (OBJ, STL, MuJoCo's MSH) and the inertia of what they enclose.
+//! Meshes of `<asset>`: their files (OBJ, STL, MuJoCo's MSH) and the inertia of the enclosed solids.
 //!
 //! A closed surface is cut into tetrahedra with a common tip. With their volumes taken by sign (`exact`) the tip does not matter.
 //! `legacy`, the default of MuJoCo, takes all volumes as positive, with the centre of the faces as the tip for the mass centre,
-//! and then the mass centre as the tip for volume and inertia: right for shapes that can be seen whole from inside, too much for
-//! others. `shell` has the mass in the surface.
+//! and then the mass centre as the tip for volume and inertia: correct for star-shaped solids, too large for others. `shell` has
+//! the mass in the surface.
 
 use super::attributes::Attributes;
 use super::tree::Node;
@@ -24,7 +24,7 @@ pub(super) enum Mode {
     Shell,
 }
 
-/// What a mesh encloses, of density 1.
+/// The solid that a mesh encloses, of density 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Enclosed {
     /// Volume; area of a shell.
@@ -74,7 +74,7 @@ pub(super) fn enclosed(
     })
 }
 
-/// Reads a mesh: its file, or the vertices that the model file has itself.
+/// Reads a mesh: its file, or the vertices in the model file itself.
 pub(super) fn surface(asset: &Attributes<'_>, file: Option<&Path>) -> Result<Surface> {
     let surface = match file {
         Some(path) => read_file(asset.node, path)?,
@@ -105,7 +105,7 @@ fn placed(asset: &Attributes<'_>, mut surface: Surface) -> Result<Surface> {
     Ok(surface)
 }
 
-/// Vertices and faces that the model file has itself.
+/// Vertices and faces in the model file itself.
 fn inline(asset: &Attributes<'_>) -> Result<Surface> {
     if asset.text("builtin").is_some_and(|kind| kind != "none") {
         let hint = "give the body an <inertial>, or use a geom of a simple type";
@@ -340,7 +340,7 @@ fn obj(text: &str) -> Read {
 }
 
 impl Surface {
-    /// The corners of all triangles, seen from a point.
+    /// The vertices of all triangles, relative to a point.
     fn seen_from(&self, point: Vec3<f64>) -> impl Iterator<Item = [Vec3<f64>; 3]> + '_ {
         let corner = move |k: usize| self.vertices[k] - point;
         self.triangles.iter().map(move |t| t.map(corner))
@@ -367,14 +367,14 @@ fn middle([a, b, c]: [Vec3<f64>; 3]) -> Vec3<f64> {
     (a + b + c) * (1.0 / 3.0)
 }
 
-/// Σ over pairs of corners, each with itself twice: the integral of x xᵀ over a simplex with a tip at the origin is this times its
-/// volume / 20, over a triangle this times its area / 12.
+/// Σ over pairs of vertices, each with itself twice: the integral of x xᵀ over a simplex with a tip at the origin is this times
+/// its volume / 20, over a triangle this times its area / 12.
 fn squares([a, b, c]: [Vec3<f64>; 3]) -> Sym3<f64> {
     let sum = a + b + c;
     Sym3::outer(sum) + Sym3::outer(a) + Sym3::outer(b) + Sym3::outer(c)
 }
 
-/// The solid inside; `counted` is what a signed volume counts.
+/// The solid inside; `counted` maps a signed volume to its contribution.
 fn solid(surface: &Surface, counted: impl Fn(f64) -> f64) -> Option<Enclosed> {
     // six times the volume of a tetrahedron is the triple product of its edges
     let volume = |corners: [Vec3<f64>; 3]| counted(corners[0].dot(twice_area(corners)) / 6.0);

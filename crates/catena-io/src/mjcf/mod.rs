@@ -1,11 +1,11 @@
 //! MJCF, the model files of MuJoCo.
 //!
-//! The file and what it includes become one tree of elements ([`tree`]); an element has the attributes that it sets itself and those
-//! of its default class ([`defaults`], [`attributes`]). Bodies with their joints and mass come next ([`body`], [`joint`], [`geom`],
-//! [`mesh`]), then what refers to them: tendons and equalities as constraints ([`equality`]), actuators ([`actuator`]).
+//! The file and what it includes become one tree of elements ([`tree`]); an element has its own attributes and those of its default
+//! class ([`defaults`], [`attributes`]). Bodies with their joints and mass come next ([`body`], [`joint`], [`geom`],
+//! [`mesh`]), then the elements that refer to them: tendons and equalities as constraints ([`equality`]), actuators ([`actuator`]).
 //!
-//! What has no effect on the dynamics is counted among the assumptions. What has one and cannot be represented is refused, or with
-//! `--ignore NAME` left out and listed.
+//! Features without effect on the dynamics are counted among the assumptions. Those with an effect that cannot be represented are
+//! rejected, or with `--ignore NAME` left out and listed.
 
 mod actuator;
 mod attributes;
@@ -39,7 +39,7 @@ use defaults::Defaults;
 use notes::Notes;
 use tree::{Node, Tree};
 
-/// What may be left out on request, by name.
+/// Features that may be left out on request, by name.
 const IGNORABLE: &[(&str, &str)] = &[
     ("attach", "<attach>, which adds another model"),
     ("composite", "<composite>, which makes many bodies"),
@@ -101,7 +101,7 @@ pub(crate) fn drawing(text: &str, lines: &Lines) -> Result<Drawing> {
     })
 }
 
-/// Reads an MJCF text up to its bodies, and goes on with them.
+/// Reads an MJCF text up to its bodies, and continues with a function of them.
 fn with_bodies<T>(
     text: &str,
     lines: &Lines,
@@ -146,7 +146,7 @@ fn with_bodies<T>(
     go_on(file, bodies)
 }
 
-/// What all parts of the reader share.
+/// Data shared by all parts of the reader.
 struct File<'t> {
     tree: &'t Tree,
     root: Node<'t>,
@@ -155,15 +155,15 @@ struct File<'t> {
     defaults: &'t Defaults,
     /// All geoms: on which body, in which frame of it.
     geoms: Vec<(usize, Pose<f64>, Attributes<'t>)>,
-    /// Are masses wanted? A drawing does without them, and without what may be wrong with them.
+    /// Whether masses are needed. A drawing does not need them, nor their checks.
     masses: bool,
-    /// Copies that were made so far.
+    /// Number of copies so far.
     copies: usize,
     ignored: Ignored,
     notes: Notes,
 }
 
-/// Sections of the file: those that are read, those without effect, those that are refused.
+/// Sections of the file: those that are read, those without effect, those that are rejected.
 fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<()> {
     const READ: &[&str] = &[
         "compiler",
@@ -216,7 +216,7 @@ fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<
                     }
                 }
             }
-            // declares what other elements use
+            // declares items used by other elements
             "extension" => {}
             _ if ignored.unknown() => notes.without_effect(section.tag()),
             _ => {

@@ -1,4 +1,4 @@
-//! What was left out or assumed, in a few lines.
+//! Omissions and assumptions, in a few lines.
 
 use super::actuator::some;
 use super::compiler::Dynamics;

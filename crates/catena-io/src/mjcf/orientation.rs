@@ -13,8 +13,8 @@ pub(super) fn pose(attributes: &Attributes<'_>, compiler: &Compiler) -> Result<P
     Ok(Pose::new(rotation(attributes, compiler)?, translation))
 }
 
-/// One of `quat`, `axisangle`, `xyaxes`, `zaxis` and `euler`; the identity where none is given. A quaternion gives way to the
-/// others, which a class may have set.
+/// One of `quat`, `axisangle`, `xyaxes`, `zaxis` and `euler`; the identity where none is given. The others, which a class may
+/// have set, take precedence over a quaternion.
 pub(super) fn rotation(attributes: &Attributes<'_>, compiler: &Compiler) -> Result<Mat3<f64>> {
     let no_length = |key: &str| attributes.error(key, "has no length");
     let own = |key: &&str| attributes.node.attribute(key).is_some();
@@ -49,7 +49,7 @@ pub(super) fn rotation(attributes: &Attributes<'_>, compiler: &Compiler) -> Resu
     }
 }
 
-/// The rotation of a quaternion of any length but zero.
+/// The rotation of a quaternion of any nonzero length.
 pub(super) fn from_quaternion(quaternion: [f64; 4]) -> Option<Mat3<f64>> {
     let length = quaternion.iter().map(|x| x * x).sum::<f64>().sqrt();
     let unit = quaternion.map(|x| x / length);

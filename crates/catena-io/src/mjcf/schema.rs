@@ -1,4 +1,4 @@
-//! The attributes that elements of MJCF have. An unknown one is refused: it may be a mistyped one that changes the motion.
+//! The attributes of MJCF elements. An unknown one is rejected: it may be a typo that changes the motion.
 
 use super::tree::Node;
 use crate::nearest::advice;
@@ -82,7 +82,7 @@ const ATTRIBUTES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Couplings of joints and tendons have elements of the same names as these, but other attributes.
+/// Couplings of joints and tendons have elements with the same names as these, but different attributes.
 const EQUALITY_OF_JOINTS: &str = "active class joint1 joint2 name polycoef solimp solref";
 const EQUALITY_OF_TENDONS: &str = "active class name polycoef solimp solref tendon1 tendon2";
 const JOINT_OF_TENDON: &str = "coef joint";
@@ -104,7 +104,7 @@ const ACTUATORS: &[&str] = &[
     "plugin",
 ];
 
-/// What all kinds of actuators may have.
+/// Attributes that all kinds of actuators may have.
 const ACTUATOR: &str = "actdim actearly actlimited actrange area armature bias biasprm biastype body class cogging controller \
      cranklength cranksite ctrllimited ctrlrange damping dampratio delay diameter dynprm dyntype ffrange force forcelimited forcerange \
      fpmax fvmax gain gainprm gaintype gear group imax inductance inheritrange input instance interp joint jointinparent ki kp kv \
@@ -116,7 +116,7 @@ pub(super) fn is_actuator(tag: &str) -> bool {
     ACTUATORS.contains(&tag)
 }
 
-/// Refuses attributes that the element does not have.
+/// Rejects attributes that the element does not have.
 pub(super) fn check(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     match ATTRIBUTES.iter().find(|(tag, _)| *tag == node.tag()) {
         Some((_, known)) => only(node, known, ignore_unknown),
@@ -124,7 +124,7 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     }
 }
 
-/// Refuses attributes that an element of `<default>` does not have.
+/// Rejects attributes that an element of `<default>` does not have.
 pub(super) fn check_default(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     match is_actuator(node.tag()) {
         true => only(node, ACTUATOR, ignore_unknown),
@@ -132,7 +132,7 @@ pub(super) fn check_default(node: Node<'_>, ignore_unknown: bool) -> Result<()> 
     }
 }
 
-/// Refuses elements that `<actuator>` does not have, and attributes that they do not have.
+/// Rejects elements that `<actuator>` does not have, and attributes that they do not have.
 pub(super) fn check_actuator(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     if is_actuator(node.tag()) {
         return only(node, ACTUATOR, ignore_unknown);
@@ -140,7 +140,7 @@ pub(super) fn check_actuator(node: Node<'_>, ignore_unknown: bool) -> Result<()>
     Err(unknown_element(node, ACTUATORS))
 }
 
-/// Refuses attributes that an element of `<equality>` does not have.
+/// Rejects attributes that an element of `<equality>` does not have.
 pub(super) fn check_equality(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     match node.tag() {
         "joint" => only(node, EQUALITY_OF_JOINTS, ignore_unknown),
@@ -149,7 +149,7 @@ pub(super) fn check_equality(node: Node<'_>, ignore_unknown: bool) -> Result<()>
     }
 }
 
-/// Refuses attributes that a joint of a fixed tendon does not have.
+/// Rejects attributes that a joint of a fixed tendon does not have.
 pub(super) fn check_joint_of_tendon(node: Node<'_>, ignore_unknown: bool) -> Result<()> {
     only(node, JOINT_OF_TENDON, ignore_unknown)
 }
@@ -168,7 +168,7 @@ fn only(node: Node<'_>, known: &str, ignore_unknown: bool) -> Result<()> {
     Err(error.hint(advice(name, &known)))
 }
 
-/// The error for an element that is not one of those that can be here.
+/// The error for an element that is not allowed here.
 pub(super) fn unknown_element(node: Node<'_>, known: &[&str]) -> catena::error::Error {
     let message = format!("<{}> is not known here", node.tag());
     let error = node.error(ErrorKind::Unsupported, message);

@@ -1,7 +1,7 @@
 //! `springdamper`: stiffness and damping of a joint from a time constant and a damping ratio.
 //!
-//! With m the inertia that a freedom shows at the reference position, 1/m an entry on the diagonal of I⁻¹: damping 2 m / T and
-//! stiffness m / (T ζ)².
+//! With m the effective inertia of a freedom at the reference position, 1/m an entry on the diagonal of I⁻¹: damping 2 m / T
+//! and stiffness m / (T ζ)².
 
 use super::body::Bodies;
 use super::joint::{Joint, Kind};
@@ -10,7 +10,7 @@ use catena::error::Result;
 use catena::model::{Dof, ModelBuilder};
 use catena::state::State;
 
-/// Sets stiffness and damping of the joints that ask for it.
+/// Sets stiffness and damping of the joints that have this attribute.
 pub(super) fn automatic(bodies: &Bodies, builder: &mut ModelBuilder) -> Result<()> {
     let joints: Vec<&Joint> = bodies.all.iter().flat_map(|body| &body.joints).collect();
     if joints.iter().all(|joint| joint.springdamper.is_none()) {
@@ -32,7 +32,7 @@ pub(super) fn automatic(bodies: &Bodies, builder: &mut ModelBuilder) -> Result<(
             }
         }
     }
-    // the orientation of a free body has no part in the inertia of what it carries
+    // the orientation of a free body does not affect the inertia of the bodies it carries
     let mut state = State::neutral(&model);
     state.q = q;
     let mut dynamics = Dynamics::new(&model);

@@ -16,13 +16,13 @@ const MOST_LEVELS: usize = 20_000;
 /// A model file with what it includes.
 pub(super) struct Tree {
     elements: Elements,
-    /// Where the main file is: other files are named relative to it.
+    /// Folder of the main file: other files are relative to it.
     folder: PathBuf,
     included: HashSet<PathBuf>,
 }
 
 impl Tree {
-    /// The elements of a text and of what it includes.
+    /// The elements of a text and of the files it includes.
     pub(super) fn read(text: &str, lines: &Lines) -> Result<Tree> {
         let main = PathBuf::from(&*lines.file());
         let mut tree = Tree {
@@ -47,7 +47,7 @@ impl Tree {
         &self.folder
     }
 
-    /// Copies what is inside `node` under the element `parent`, `level` levels down.
+    /// Copies the contents of `node` under the element `parent`, `level` levels down.
     fn graft(
         &mut self,
         node: roxmltree::Node<'_, '_>,
@@ -80,7 +80,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Puts the elements of another file in the place of `<include>`.
+    /// Replaces `<include>` with the elements of another file.
     fn include(
         &mut self,
         element: roxmltree::Node<'_, '_>,

@@ -44,7 +44,7 @@ pub(super) struct Writer {
     length: u64,
     /// Checksum of the file up to there.
     check: Hasher,
-    /// Whether something is behind it that does not belong to the run.
+    /// Whether anything follows it that does not belong to the run.
     has_tail: bool,
 }
 
@@ -67,7 +67,7 @@ impl Writer {
         })
     }
 
-    /// Writes bytes to the end of the file, first with `#` at the start of rows. If that fails, removes what was written.
+    /// Writes bytes to the end of the file, first with `#` at the start of rows. If that fails, removes the bytes written.
     fn append(&mut self, hidden: &[u8], bytes: &[u8]) -> io::Result<()> {
         if self.file.is_waiting() {
             return self.file.begin(bytes);
@@ -193,7 +193,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
     })
 }
 
-/// What a file holds up to its last complete block.
+/// The contents of a file up to its last complete block.
 struct Scan {
     header: Header,
     columns: Vec<Vec<f64>>,
@@ -207,7 +207,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Reads a file; its numbers are kept if asked for.
+    /// Reads a file; its numbers are kept if requested.
     fn run(path: &Path, file: &File, keep: bool) -> Result<Scan> {
         let mut lines = Lines::new(path, file)?;
         let header = read_header(&mut lines)?;
@@ -243,7 +243,7 @@ impl Scan {
             lines.number += 1;
             return Err(lines.damaged("the run ends before this line"));
         }
-        // What a kill leaves is a single block, or a piece of one.
+        // A killed process leaves a single incomplete block at most.
         if storage::occurrences(&tail, format!("\n{CHECK_LINE}").as_bytes()) > 1 {
             return Err(lines.damaged("the block that ends here was changed"));
         }
@@ -340,7 +340,7 @@ impl Piece {
     }
 
     fn line(&mut self, lines: &Lines<'_>) {
-        // Nothing follows the end of a block or of a run but its check.
+        // Only its checksum follows the end of a block or of a run.
         let is_first_end = self.end.is_none() && self.audit.is_none();
         let understood = if let Some(end) = lines.after(BLOCK_LINE) {
             self.end = block_end(end);
@@ -425,7 +425,7 @@ impl<'a> Lines<'a> {
         Ok(self.bytes.ends_with(b"\n"))
     }
 
-    /// What follows this start on the line.
+    /// The rest of the line after this prefix.
     fn after(&self, start: &str) -> Option<&str> {
         let line = std::str::from_utf8(&self.bytes).ok()?;
         line.strip_prefix(start)

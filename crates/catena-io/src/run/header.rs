@@ -11,7 +11,7 @@ use std::path::Path;
 /// Name of the format in files of this version.
 pub(super) const FORMAT: &str = "catena-run/2";
 
-/// Refuses a header that could not be read back.
+/// Rejects a header that could not be read back.
 pub(super) fn check(header: &Header) -> Result<()> {
     let columns = &header.columns;
     if columns
@@ -80,7 +80,7 @@ pub(super) fn from_text(path: &Path, columns: &str, metadata: &str) -> Result<He
     Ok(header)
 }
 
-/// Refuses a file of another version, and a file that is not a run.
+/// Rejects a file of another version, and a file that is not a run.
 pub(super) fn check_format(path: &Path, format: Option<&str>) -> Result<()> {
     match format {
         Some(FORMAT) => Ok(()),

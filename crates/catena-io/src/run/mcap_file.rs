@@ -30,7 +30,7 @@ const TOPIC: &str = "/run";
 /// Number of the only schema and of the only channel.
 const ID: u16 = 1;
 
-/// Where a chunk is, for the summary.
+/// Location of a chunk, for the summary.
 struct Chunk {
     times: (u64, u64),
     place: u64,
@@ -40,7 +40,7 @@ struct Chunk {
     index_length: u64,
 }
 
-/// Where a metadata record is, for the summary.
+/// Location of a metadata record, for the summary.
 struct Metadata {
     name: &'static str,
     place: u64,
@@ -86,7 +86,7 @@ pub(super) struct Writer {
     length: u64,
     /// Checksum of the data.
     check: Hasher,
-    /// Whether something other than the end follows.
+    /// Whether anything other than the end follows.
     has_tail: bool,
 }
 
@@ -181,11 +181,11 @@ impl Writer {
     }
 
     fn take_back(&mut self) {
-        // If this fails, the reader skips what is left.
+        // If this fails, the reader skips the remainder.
         let _ = self.put_plain_end();
     }
 
-    /// The messages of a block and where each is.
+    /// The messages of a block and their offsets.
     fn messages(&self, rows: &[f64]) -> (Vec<u8>, Vec<(u64, u64)>) {
         let mut messages = Vec::with_capacity(40 * rows.len());
         let mut index = Vec::with_capacity(rows.len() / self.width);
@@ -381,7 +381,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
     })
 }
 
-/// What a file holds up to its last complete block.
+/// The contents of a file up to its last complete block.
 struct Scan {
     header: Header,
     header_record: Metadata,
@@ -397,7 +397,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Reads a file; its numbers are kept if asked for.
+    /// Reads a file; its numbers are kept if requested.
     fn run(path: &Path, file: &File, keep: bool) -> Result<Scan> {
         let mut records = Records::new(path, file)?;
         let mut scan = Scan::start(&mut records)?;
@@ -425,7 +425,7 @@ impl Scan {
             }
         }
         let tail = storage::tail(file, path, scan.length, records.file_length)?;
-        // What a kill leaves is a single block, or a piece of one.
+        // A killed process leaves a single incomplete block at most.
         if storage::occurrences(&tail, &counted_text(CHECK)) > 1 {
             let what = format!("the block at byte {} was changed", scan.length);
             return Err(damaged(path, &what));
@@ -716,7 +716,7 @@ impl<'a> Records<'a> {
         (found == name).then_some(entries)
     }
 
-    /// If the record is a checksum: whether it matches what stands before it.
+    /// If the record is a checksum: whether it matches everything before it.
     fn is_right_check(&self) -> Option<bool> {
         let is_check = self.code == op::METADATA && self.body.starts_with(&counted_text(CHECK));
         is_check.then(|| {

@@ -19,7 +19,7 @@ pub(super) struct Layout {
 fn split<'a>(column: &'a Column, columns: &[Column]) -> Option<(&'a str, &'a str)> {
     let (object, field) = column.name.split_once('.')?;
     let usable = !object.is_empty() && !field.is_empty();
-    // A column of the object's own name would make the field appear twice.
+    // A column with the name of the object would make the field appear twice.
     let free = columns.iter().all(|other| other.name != object);
     (usable && free).then_some((object, field))
 }

@@ -1,7 +1,7 @@
 //! The records of MCAP as bytes, little-endian: an operation code, the length of the body, the body.
 //!
 //! The `mcap` crate writes whole files only; a run must be appendable. Messages are read by the crate; lengths are read here,
-//! since the crate would allocate the 4 GB that a corrupt length may ask for.
+//! since the crate would allocate the 4 GB that a corrupt length may specify.
 
 use mcap::records::op;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ pub(super) fn put_end(buffer: &mut Vec<u8>, data_length: u64, summary: &[u8]) {
         [] => (0, 0),
         _ => {
             let start = data_length + PREFIX + 4;
-            // The footer is part of what is checked, up to the checksum itself.
+            // The checksum covers the footer up to the checksum itself.
             let mut checked = summary.to_vec();
             checked.push(op::FOOTER);
             checked.extend(20_u64.to_le_bytes());
@@ -100,7 +100,7 @@ pub(super) fn plain_end() -> Vec<u8> {
     end
 }
 
-/// Takes so many bytes off the front, if they are there.
+/// Takes this many bytes off the front, if present.
 fn take<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(usize::try_from(count).ok()?)?;
     *bytes = rest;
@@ -170,7 +170,7 @@ mod tests {
         for at in 0..body.len() {
             let mut changed = body.to_vec();
             changed[at] = 0xff;
-            // no call may allocate for data that are not there
+            // no call may allocate for data that do not exist
             if let Some((_, entries)) = read_metadata(&changed) {
                 assert!(entries.values().all(|value| value.len() < body.len()));
             }

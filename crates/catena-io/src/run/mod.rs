@@ -1,7 +1,7 @@
 //! Runs: the results of a simulation as a file of CSV, Parquet or MCAP, safe against being killed.
 //!
 //! A run is a table of doubles, one row per recorded time, with a header (columns with units, metadata). Rows are written in
-//! blocks. Each block carries a checkpoint: words from which the writing program can continue the run. After a kill at any
+//! blocks. Each block carries a checkpoint: words from which the writing program can resume the run. After a kill at any
 //! moment the file holds every block whose [`RunWriter::block`] had returned; [`RunWriter::resume`] continues from there.
 //! The formats on disk, and how other programs read them, are described in `docs/run-files.md`.
 //!
@@ -49,7 +49,7 @@ use storage::{Lost, Outcome, file_error};
 /// A column of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What the numbers are, as `q.shoulder`.
+    /// Name of the quantity, as `q.shoulder`.
     pub name: String,
     /// Their unit, as `rad`; empty for numbers without one.
     pub unit: String,
@@ -70,7 +70,7 @@ impl Column {
 pub struct Header {
     /// The columns. The first is `time` in `s`; names are unique.
     pub columns: Vec<Column>,
-    /// Where the run comes from: model, version, method, tolerances, seed, command.
+    /// Origin of the run: model, version, method, tolerances, seed, command.
     pub metadata: Value,
 }
 
@@ -118,9 +118,9 @@ pub struct Run {
     pub header: Header,
     /// The numbers, column by column, in the order of the header. All have the same length.
     pub columns: Vec<Vec<f64>>,
-    /// Whether the run came to its end. An unfinished run ends with its last complete block.
+    /// Whether the run is finished. An unfinished run ends with its last complete block.
     pub finished: bool,
-    /// What the run's own audit found; only a finished run has one.
+    /// Result of the run's own audit; only a finished run has one.
     pub audit: Option<Value>,
     /// Bytes after the last complete block that were left out: a block that was being written when the process was killed, or
     /// a corrupt one.
@@ -194,7 +194,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// After another block of row-major numbers.
+    /// The same after another block of row-major numbers.
     fn after(self, rows: &[f64], width: usize) -> Progress {
         let last = rows.len().checked_sub(width);
         Progress {
@@ -207,9 +207,9 @@ impl Progress {
 
 /// The part of a writer that differs between formats.
 trait Sink {
-    /// Appends one block. When this fails, the file holds what it held before.
+    /// Appends one block. If this fails, the file is unchanged.
     fn block(&mut self, rows: &[f64], checkpoint: &[u64], progress: Progress) -> io::Result<()>;
-    /// Marks the run as finished and makes it survive a power failure. When this fails, the run stays unfinished.
+    /// Marks the run as finished and makes it survive a power failure. If this fails, the run stays unfinished.
     fn finish(&mut self, audit: &Value) -> io::Result<()>;
 }
 
@@ -254,7 +254,7 @@ impl RunWriter {
         })
     }
 
-    /// Opens an unfinished run and returns its header and the checkpoint of the last complete block. What comes after that block
+    /// Opens an unfinished run and returns its header and the checkpoint of the last complete block. Anything after that block
     /// is left out (see [`RunWriter::dropped`]) and removed when the next block is written. A run killed before its first block
     /// gives an empty checkpoint: start from the beginning. A finished run is an error, and so is one that another process is
     /// writing; where there is no run, the error is of kind [`ErrorKind::Missing`].
@@ -295,7 +295,7 @@ impl RunWriter {
             .map_err(|error| self.write_error(&error))
     }
 
-    /// The number of rows that are safe in the file, those before a resume included.
+    /// The number of rows that are safe in the file, including those before a resume.
     pub fn row_count(&self) -> u64 {
         self.progress.rows
     }
@@ -401,7 +401,7 @@ impl RunWriter {
     }
 }
 
-/// A run opened again.
+/// A reopened run.
 struct Resumed {
     sink: Box<dyn Sink + Send>,
     header: Header,

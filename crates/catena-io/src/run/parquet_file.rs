@@ -2,9 +2,9 @@
 //!
 //! A Parquet file cannot be read before its end is written, so an unfinished run is a folder `run.parquet.parts` of complete
 //! files, `part-00000001.parquet` and so on. A block is added by rewriting the last part, with the rows it had, under
-//! another name and renaming it: each part exists as it was or as it becomes. After some blocks a new part is begun. The end of
-//! the run merges the parts into `run.parquet`, again by renaming, and removes the folder. Every file carries a checksum of all its
-//! bytes.
+//! another name and renaming it: each part exists either in its old or in its new form. After some blocks a new part is begun. The
+//! end of the run merges the parts into `run.parquet`, again by renaming, and removes the folder. Every file carries a checksum of
+//! all its bytes.
 
 use super::header::{self, words_from_text, words_to_text};
 use super::parquet_table::{Seal, Table, TableWriter, io_error};
@@ -60,7 +60,7 @@ impl Writer {
     pub(super) fn create(path: &Path, header: &Header, overwrite: bool) -> Result<Self> {
         let parts = parts_of(path);
         let failed = |error| create_error(path, &error);
-        // A folder without parts is all that a run killed at its very beginning leaves.
+        // A run killed at its very beginning leaves only a folder without parts.
         let is_begun = || part_numbers(path, &parts).is_ok_and(|numbers| !numbers.is_empty());
         if !overwrite && (is_taken(path) || is_begun()) {
             return Err(exists_error(path));
@@ -95,7 +95,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// An error if the folder of parts is gone, or the part being filled, or, when `all` are to be looked at, any part.
+    /// An error if the folder of parts is gone, or the part being filled, or, if `all` are to be checked, any part.
     fn require_parts(&self, all: bool) -> io::Result<()> {
         let lost = |what: String| {
             let outcome = Outcome::Away;
@@ -143,14 +143,14 @@ impl Writer {
             .and_then(|()| self.remove_older(number))
             .and_then(|()| fs::rename(&fresh, part_path(&self.parts, number)));
         if result.is_err() {
-            // Nothing of value is in it; the error that counts is the first one.
+            // It contains nothing of value; the first error is the one that counts.
             let _ = fs::remove_file(&fresh);
         }
         result
     }
 
-    /// Before the first part of a run takes its name: removes the other parts of an older one, the last one first. What a kill
-    /// leaves is the beginning of the older run.
+    /// Before the first part of a run takes its name: removes the other parts of an older one, the last one first. A killed
+    /// process leaves the beginning of the older run.
     fn remove_older(&self, number: u64) -> io::Result<()> {
         if self.is_waiting {
             let others = part_numbers(&self.path, &self.parts).map_err(in_one_line)?;
@@ -250,7 +250,7 @@ impl Sink for Writer {
     }
 }
 
-/// What a part contains about the run up to its end.
+/// Contents of a part about the run up to its end.
 #[derive(Default)]
 struct Part {
     checkpoint: Vec<u64>,
@@ -317,7 +317,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The numbers of the parts that are there, in order.
+/// The numbers of the existing parts, in order.
 fn part_numbers(path: &Path, parts: &Path) -> Result<Vec<u64>> {
     let failed = |error| read_error(path, &error);
     let mut numbers: Vec<u64> = Vec::new();
@@ -348,7 +348,7 @@ fn count_parts(path: &Path, parts: &Path) -> Result<u64> {
     }
 }
 
-/// Removes the parts of a run, the last one first: what is left after a kill is the beginning of a run.
+/// Removes the parts of a run, the last one first: a killed process leaves the beginning of a run.
 fn remove_parts(path: &Path, parts: &Path) -> Result<()> {
     let failed = |error| create_error(path, &error);
     for number in part_numbers(path, parts)?.into_iter().rev() {
@@ -374,7 +374,7 @@ fn remove_left_over(path: &Path, parts: &Path, merged: &Table, header: &Header) 
     Ok(())
 }
 
-/// Removes the folder of parts, if nothing but the lock is left in it.
+/// Removes the folder of parts, if only the lock is left in it.
 fn remove_folder(parts: &Path) {
     let _ = fs::remove_file(parts.join(LOCK));
     let _ = fs::remove_dir(parts);
@@ -499,7 +499,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
     if number == 0 {
         return Err(nothing_begun(path));
     }
-    // Parts that are not the last are needed at the end of the run only; better to know now what is wrong with them.
+    // Parts that are not the last are needed at the end of the run only; it is better to detect errors in them now.
     for number in 1..number {
         open_table(path, &part_path(&parts, number))?;
     }
@@ -524,7 +524,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
         parts,
         header: header.clone(),
         number,
-        // How the blocks were spread over the parts does not matter.
+        // The distribution of blocks over the parts does not matter.
         blocks: part.blocks % BLOCKS_OF_PART,
         is_waiting: false,
         lock,
@@ -544,7 +544,7 @@ pub(super) fn resume(path: &Path) -> Result<Resumed> {
     })
 }
 
-/// Why a run that is finished, or that is not there, is not resumed. Parts that a kill at its end has left are removed.
+/// Why a run that is finished or missing is not resumed. Parts that a kill at its end has left are removed.
 fn not_resumable(path: &Path, parts: &Path) -> Error {
     let (table, header) = match open_table(path, path) {
         Ok(opened) => opened,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Key of the checksum.
 const CHECK: &str = "catena.check";
-/// Key and beginning of the checksum as they stand in the file: a Thrift field of eight bytes follows.
+/// Key and beginning of the checksum as stored in the file: a Thrift field of eight bytes follows.
 const BEFORE_DIGITS: &[u8] = b"catena.check\x18\x08";
 /// Digits before the checksum is known.
 const NO_DIGITS: &str = "00000000";
@@ -115,7 +115,7 @@ impl<W: Read + Write + Seek + Send> TableWriter<W> {
     }
 }
 
-/// Where the digits of the checksum are, if the file has one.
+/// Offset of the digits of the checksum, if the file has one.
 fn digits(file: &mut (impl Read + Seek)) -> io::Result<Option<u64>> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut end = [0; 8];

@@ -38,7 +38,7 @@ pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// A file that cannot be made.
+/// A file that cannot be created.
 pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     let folder = folder_of(path);
     if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
@@ -142,7 +142,7 @@ pub(super) fn bears(_: &File, name: &Path) -> bool {
     name.exists()
 }
 
-/// Whether a run is at a name: an empty file is what a process killed at its very beginning leaves.
+/// Whether a run is at a name: a process killed at its very beginning leaves an empty file.
 pub(super) fn is_taken(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0)
 }
@@ -177,7 +177,7 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
 
 /// The file of a run that is being written, locked.
 pub(super) struct RunFile {
-    /// Where it is, links followed.
+    /// Its path, with links resolved.
     path: PathBuf,
     file: File,
     /// The beginning of a run that does not have its name yet: an older run, whose file is locked, keeps the name until
@@ -209,7 +209,7 @@ impl RunFile {
         };
         if is_empty {
             run.begin(end).map_err(|error| {
-                // Nothing is in it; the error that counts is the first one.
+                // It is empty; the first error is the one that counts.
                 let _ = fs::remove_file(&run.path);
                 failed(error)
             })?;
@@ -278,8 +278,8 @@ impl RunFile {
         Ok(())
     }
 
-    /// An error if the open file no longer has its name: somebody has removed, moved or replaced it. What it contains is written
-    /// again first, so that the run is not lost.
+    /// An error if the open file no longer has its name: it was removed, moved or replaced. Its contents are written again
+    /// first, so that the run is not lost.
     pub(super) fn require_name(&mut self, is_finished: bool) -> io::Result<()> {
         if self.is_waiting() || bears(&self.file, &self.path) {
             return Ok(());
@@ -342,13 +342,13 @@ impl RunFile {
 /// The error for files that were removed, moved or replaced while the run was being written.
 #[derive(Debug)]
 pub(super) struct Lost {
-    /// What is no longer there.
+    /// The missing files.
     pub(super) what: String,
-    /// What became of the rows that were in it, and what to do.
+    /// The fate of the rows that were in it, and what to do.
     pub(super) outcome: Outcome,
 }
 
-/// What became of rows whose file is gone.
+/// Fate of rows whose file is gone.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// They were written again, to this file; to its end, if the run was finished.
@@ -377,8 +377,8 @@ impl From<Lost> for io::Error {
     }
 }
 
-/// The content of a file between two positions. The end is that of the file when it was opened: what another process has added
-/// since then is not read.
+/// The content of a file between two positions. The end is that of the file when it was opened: bytes that another process has
+/// added since are not read.
 pub(super) fn tail(mut file: &File, path: &Path, from: u64, to: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(from))
@@ -393,7 +393,7 @@ pub(super) fn occurrences(bytes: &[u8], pattern: &[u8]) -> usize {
     places.filter(|part| *part == pattern).count()
 }
 
-/// Asks the storage device to keep the names in the folder of this file. Not every system can; the data are safe already.
+/// Asks the storage device to keep the names in the folder of this file. Not every system can; the data are already safe.
 pub(super) fn synchronize_names(path: &Path) {
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();

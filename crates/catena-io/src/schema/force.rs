@@ -79,7 +79,7 @@ fn text(table: &Table<'_>, key: &str) -> Result<String> {
     table.require(key)?.text().map(String::from)
 }
 
-/// One of two keys at least must say how strong it is.
+/// At least one of two keys must give its strength.
 fn expect_one_of(table: &Table<'_>, keys: [&str; 2]) -> Result<()> {
     if table.first_of(&keys).is_some() {
         return Ok(());

@@ -61,7 +61,7 @@ pub(super) fn assemble(
     Ok(())
 }
 
-/// The joints that are not inside a model that stands still.
+/// The joints that are not inside a static model.
 fn in_motion<'j>(file: &mut File<'_>, joints: &'j [Joint]) -> Vec<&'j Joint> {
     let (still, moving): (Vec<&Joint>, Vec<&Joint>) = joints.iter().partition(|joint| {
         let scope = file.frames.all[joint.frame].scope;
@@ -73,7 +73,7 @@ fn in_motion<'j>(file: &mut File<'_>, joints: &'j [Joint]) -> Vec<&'j Joint> {
     moving
 }
 
-/// The joint of one kind, or the two with a link between them, that stand for a joint of the file.
+/// The joint of one kind, or the two joints with a link between them, that represent a joint of the file.
 fn specs(file: &File<'_>, joint: &Joint, builder: &mut ModelBuilder) -> Result<Vec<JointSpec>> {
     let frames = &file.frames;
     let node = frames.all[joint.frame].node;
@@ -154,8 +154,8 @@ fn specs(file: &File<'_>, joint: &Joint, builder: &mut ModelBuilder) -> Result<V
     Ok(vec![first, second])
 }
 
-/// Joints to the ground: fixed ones of models that stand still, and free ones (or fixed ones, if asked for) of all links that no joint
-/// leads to the ground.
+/// Joints to the ground: fixed ones of static models, and free ones (or fixed ones, if requested) of all links that no joint connects
+/// to the ground.
 fn ground(
     file: &File<'_>,
     links: &[Link],
@@ -188,7 +188,7 @@ fn ground(
     }
     let ground = islands.of("world");
     let carried: HashSet<&str> = joints.iter().map(|joint| &joint.child[..]).collect();
-    // of the links that hang together the first that is no joint's child is the root, or else the first
+    // of the connected links, the first that is not the child of any joint is the root, otherwise the first
     let mut roots: Vec<usize> = Vec::new();
     let mut reached = HashSet::from([ground]);
     for is_root in [true, false] {
@@ -242,7 +242,7 @@ fn ground(
     Ok(grounded)
 }
 
-/// Sets of links that hang together.
+/// Sets of connected links.
 #[derive(Default)]
 struct Islands {
     index: HashMap<String, usize>,
@@ -283,13 +283,13 @@ fn unused(wish: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// Does this freedom have a force of its own?
+/// Whether this freedom has a force of its own.
 fn acts(dof: &Dof) -> bool {
     dof.damping != 0.0 || dof.friction != 0.0 || dof.stiffness != 0.0
 }
 
-/// Chooses the joints that carry links, where every link is not carried by exactly one already; the others close loops. Gives back the
-/// names of those whose parent and child were exchanged.
+/// Chooses the joints that carry links, unless every link is already carried by exactly one; the others close loops. Returns the names
+/// of those whose parent and child were exchanged.
 fn span(
     file: &mut File<'_>,
     builder: &mut ModelBuilder,
@@ -324,7 +324,7 @@ fn span(
             joint.dofs = dofs;
         }
     }
-    // those that are left close loops
+    // the remaining ones close loops
     for constraint in &mut builder.constraints {
         if let RuleSpec::Joint(joint) = &mut constraint.rule
             && let Some(dofs) = limits.remove(&joint.name)
@@ -336,7 +336,7 @@ fn span(
     Ok(reversed)
 }
 
-/// Lets the joints that the file marks close loops, if the others carry every link once.
+/// Makes the joints that the file marks close loops, if the others carry every link once.
 fn cut_marked(builder: &mut ModelBuilder, cut: &[String]) -> bool {
     let is_marked = |joint: &JointSpec| cut.contains(&joint.name);
     let rest = builder.joints.iter().filter(|joint| !is_marked(joint));
@@ -362,7 +362,7 @@ fn cut_marked(builder: &mut ModelBuilder, cut: &[String]) -> bool {
     true
 }
 
-/// Joints that close loops have no coordinates: limits are not kept, forces are refused.
+/// Joints that close loops have no coordinates: limits are not kept, forces are rejected.
 fn without_forces(file: &mut File<'_>, builder: &mut ModelBuilder) -> Result<()> {
     for constraint in &mut builder.constraints {
         let RuleSpec::Joint(joint) = &mut constraint.rule else {
@@ -448,7 +448,7 @@ fn actuators(builder: &mut ModelBuilder) {
         .collect();
 }
 
-/// Name of the coordinate about one of the axes of a joint.
+/// Name of the coordinate of one of the axes of a joint.
 fn coordinate(
     file: &File<'_>,
     joint: &Joint,
@@ -486,7 +486,7 @@ fn coordinate(
     Ok(coordinate)
 }
 
-/// The angles of parent and child against the reference body as terms: child + ratio · parent = 0.
+/// The angles of parent and child relative to the reference body as terms: child + ratio · parent = 0.
 fn gear_terms(
     file: &File<'_>,
     joint: &Joint,
@@ -510,7 +510,7 @@ fn gear_terms(
                 Connection::Joint(JointKind::Revolute | JointKind::Continuous)
             );
             let ends = (frames.moving(other.parent), frames.moving(other.child));
-            // the angle is that of the body against the reference
+            // the angle is that of the body relative to the reference
             let sense = match ends {
                 _ if !turns => continue,
                 ends if ends == (reference, body) => 1.0,

@@ -8,12 +8,12 @@ use crate::xml;
 use catena::error::{Error, ErrorKind, Place, Result};
 use std::path::{Component, Path, PathBuf};
 
-/// Most levels of elements within each other, included files counted in.
+/// Most levels of nested elements, including included files.
 const MOST_LEVELS: usize = 200;
 /// Most files that are included, one included twice counted twice.
 const MOST_FILES: usize = 10_000;
 
-/// Reads a text and what it includes.
+/// Reads a text and the files it includes.
 pub(super) fn read(text: &str, lines: &Lines) -> Result<Tree> {
     let mut files = Files {
         tree: Tree::default(),
@@ -27,13 +27,13 @@ pub(super) fn read(text: &str, lines: &Lines) -> Result<Tree> {
 
 struct Files {
     tree: Tree,
-    /// The file that is read, behind those that include it.
+    /// The file being read, after those that include it.
     open: Vec<PathBuf>,
     count: usize,
 }
 
 impl Files {
-    /// Copies an element with what is in it.
+    /// Copies an element with its contents.
     fn copy(
         &mut self,
         node: roxmltree::Node<'_, '_>,
@@ -115,8 +115,8 @@ impl Files {
         Ok(())
     }
 
-    /// The file of a URI. `model://NAME` and `package://NAME` are folders looked for beside the file and in the folders above it,
-    /// and in the `models` of those.
+    /// The file of a URI. `model://NAME` and `package://NAME` are folders searched for next to the file and in the folders above
+    /// it, and in the `models` of those.
     fn find(&self, uri: &str, place: &Place) -> Result<PathBuf> {
         let file = self.open.last().map(PathBuf::as_path);
         let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
@@ -154,7 +154,7 @@ impl Files {
     }
 }
 
-/// A folder and those above it; of a relative one as far as it says, and then from the current one on.
+/// A folder and those above it; for a relative path its own components, then those of the current folder.
 fn above(folder: &Path) -> Vec<PathBuf> {
     let climbs = folder.components().any(|part| part == Component::ParentDir);
     if let (true, Ok(whole)) = (climbs, folder.canonicalize()) {

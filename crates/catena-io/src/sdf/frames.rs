@@ -3,12 +3,12 @@
 //! Every frame has a pose relative to another one, which places it, and is attached to another one, with which it moves. Names are
 //! looked up in the scope of a model, those of nested models as `model::name`.
 //!
-//! | frame | relative to, if nothing else is said | attached to |
+//! | frame | relative to, by default | attached to |
 //! |---|---|---|
 //! | model | the frame of the model or world around it | its canonical link; the world if it is static |
 //! | link | the frame of its model | itself |
 //! | joint | its child | its child |
-//! | frame | what it is attached to | the frame of its model, if nothing else is said |
+//! | frame | what it is attached to | the frame of its model, by default |
 //!
 //! The pose of a model with a placement frame is that of the placement frame.
 
@@ -20,7 +20,7 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::Pose;
 use std::collections::HashMap;
 
-/// What a frame is the frame of.
+/// The item to which a frame belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     World,
@@ -47,10 +47,10 @@ pub(super) struct Frame<'t> {
     pub(super) kind: Kind,
     /// Within its scope.
     pub(super) name: String,
-    /// Where it is declared, and the names it refers to are looked up.
+    /// The scope in which it is declared and its references are looked up.
     pub(super) scope: usize,
     pub(super) node: Node<'t>,
-    /// Of a model: the scope of what is in it.
+    /// Of a model: the scope of its contents.
     pub(super) inner: Option<usize>,
     placed: Placed<'t>,
     /// The frame its pose is relative to.
@@ -59,7 +59,7 @@ pub(super) struct Frame<'t> {
     pose: Pose<f64>,
     /// The frame it is attached to; once all are known, the link or world at the end of that chain.
     attached: usize,
-    /// How many poses lead from the world to it.
+    /// Number of poses from the world to it.
     depth: usize,
 }
 
@@ -68,16 +68,16 @@ pub(super) struct Scope<'t> {
     /// The frame of the model or world.
     pub(super) frame: usize,
     pub(super) version: Version,
-    /// Does nothing in it move?
+    /// Whether nothing in it moves.
     pub(super) is_static: bool,
-    /// What stands before names in it, for the whole model.
+    /// Prefix of the names in it, for the whole model.
     prefix: String,
     /// The scope in which its names are: another one for a model that is merged into it.
     names_in: usize,
     names: HashMap<String, usize>,
     canonical: Option<&'t str>,
     placement: Option<&'t str>,
-    /// The first link, or else the first model in it.
+    /// The first link, otherwise the first model in it.
     first: Option<usize>,
 }
 
@@ -246,7 +246,7 @@ impl<'t> Frames<'t> {
         )))
     }
 
-    /// The frame with this name in a scope. The world has no name in a model: `of` says what for the frame is.
+    /// The frame with this name in a scope. The world has no name in a model: `of` says what the frame is for.
     pub(super) fn find(&self, scope: usize, name: &str, node: Node<'_>, of: &str) -> Result<usize> {
         if let Some(found) = self.look_up(scope, name) {
             return Ok(found);
@@ -370,7 +370,7 @@ impl<'t> Frames<'t> {
         })
     }
 
-    /// Attaches every frame to the link or world with which it moves; refuses frames that are attached to themselves.
+    /// Attaches every frame to the link or world with which it moves; rejects frames that are attached to themselves.
     fn follow_attachments(&mut self) -> Result<()> {
         for index in 1..self.all.len() {
             let mut path = Vec::new();
@@ -389,7 +389,7 @@ impl<'t> Frames<'t> {
         Ok(())
     }
 
-    /// Counts the poses from the world to every frame; refuses frames that are relative to themselves.
+    /// Counts the poses from the world to every frame; rejects frames that are relative to themselves.
     fn depths(&mut self) -> Result<()> {
         for index in 1..self.all.len() {
             let mut path = vec![index];
@@ -473,7 +473,7 @@ impl<'t> Frames<'t> {
         (1..self.all.len()).filter(own).collect()
     }
 
-    /// Chooses what stands before names: the names of the models around, except for that of the only model, or the only one that moves.
+    /// Chooses the prefix of names: the names of the enclosing models, except that of the only model, or of the only one that moves.
     pub(super) fn choose_prefixes(&mut self) {
         let models = self.models_in(WORLD);
         let moves = |index: &&usize| {

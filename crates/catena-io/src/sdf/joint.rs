@@ -10,22 +10,22 @@ use catena::model::{AxisPair, Dof, JointKind};
 use catena::spatial::Vec3;
 use std::f64::consts::PI;
 
-/// Limits of this size and more are none.
+/// Limits of at least this size count as none.
 const NO_LIMIT: f64 = 1e16;
 /// Axes of universal joints closer to a right angle than this cosine are orthogonal, as for the model's builder.
 const ORTHOGONAL: f64 = 1e-6;
 
-/// What the frames of its two links may do.
+/// Relative motion that it permits.
 pub(super) enum Connection {
     /// As a joint of one kind.
     Joint(JointKind),
-    /// Two rotations one after the other about axes that are not orthogonal.
+    /// Two successive rotations about axes that are not orthogonal.
     TwoHinges,
     /// The angles of two other joints are in a ratio.
     Gearbox(Gearbox),
 }
 
-/// Parent and child turn against a third body: angle of the child = −ratio · angle of the parent.
+/// Parent and child turn relative to a third body: angle of the child = −ratio · angle of the parent.
 pub(super) struct Gearbox {
     pub(super) ratio: f64,
     /// The frame of the third body.
@@ -53,12 +53,12 @@ pub(super) struct Joint {
     /// In the frame of the joint.
     pub(super) axes: AxisPair,
     pub(super) pitch: f64,
-    /// One for each axis; empty if none says anything.
+    /// One for each axis; empty if none specifies anything.
     pub(super) dofs: Vec<Dof>,
     /// Positions to start from; empty for zero.
     pub(super) start: Vec<f64>,
     pub(super) mimics: Vec<Mimic>,
-    /// Does it close a loop whatever the others do?
+    /// Whether it closes a loop in any case.
     pub(super) must_be_cut: bool,
 }
 
@@ -198,7 +198,7 @@ impl Joint {
         Ok(())
     }
 
-    /// What the axes say of their freedoms.
+    /// Freedom data of the axes.
     fn take(&mut self, axes: Vec<Axis>) {
         if axes.iter().any(|axis| axis.dof != Dof::default()) {
             self.dofs = axes.iter().map(|axis| axis.dof).collect();
@@ -256,7 +256,7 @@ fn pitch(node: Node<'_>) -> Result<f64> {
     }
 }
 
-/// Settings of a joint for the engines of Gazebo. Does it close a loop?
+/// Settings of a joint for the engines of Gazebo. Returns whether it closes a loop.
 fn physics(file: &mut File<'_>, node: Node<'_>) -> Result<bool> {
     let Some(physics) = only(node, "physics")? else {
         return Ok(false);

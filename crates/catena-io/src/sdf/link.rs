@@ -13,11 +13,11 @@ pub(super) struct Link {
     /// Its frame.
     pub(super) frame: usize,
     pub(super) mass: Mass,
-    /// Does gravity act on it?
+    /// Whether gravity acts on it.
     pub(super) gravity: bool,
 }
 
-/// Reads a link; `wind` is what its model says of wind.
+/// Reads a link; `wind` is the wind setting of its model.
 pub(super) fn read(
     file: &mut File<'_>,
     node: Node<'_>,
@@ -65,7 +65,7 @@ pub(super) fn read(
     })
 }
 
-/// What a link has that says nothing of its mass.
+/// Contents of a link that do not concern its mass.
 fn default_mass() -> Mass {
     Mass {
         mass: 1.0,

@@ -4,8 +4,8 @@
 //! them ([`frames`]); links ([`link`]) and joints ([`joint`]) are read next. Then the graph of joints becomes a tree with joints that
 //! close loops ([`assembly`]).
 //!
-//! What has no effect on the dynamics is counted among the assumptions. What has one and cannot be represented is refused, or with
-//! `--ignore NAME` left out and listed.
+//! Features without effect on the dynamics are counted among the assumptions. Those with an effect that cannot be represented are
+//! rejected, or with `--ignore NAME` left out and listed.
 
 mod assembly;
 mod files;
@@ -29,7 +29,7 @@ use notes::Notes;
 use values::{attribute, flag, is_set, only, pose};
 use version::Version;
 
-/// What may be left out on request, by name.
+/// Features that may be left out on request, by name.
 const IGNORABLE: &[(&str, &str)] = &[
     (
         "ball_dynamics",
@@ -66,7 +66,7 @@ const ACTING_PLUGINS: &[&str] = &[
     "windplugin",
 ];
 
-/// Gravity of a world that does not say it, m/s².
+/// Gravity of a world that does not specify it, m/s².
 const WORLD_GRAVITY: f64 = 9.8;
 
 /// Reads an SDF text; `name` is used where the file has none.
@@ -134,24 +134,24 @@ pub(crate) fn read(
     Ok(builder)
 }
 
-/// What all parts of the reader share.
+/// Data shared by all parts of the reader.
 struct File<'t> {
     frames: Frames<'t>,
     ignored: Ignored,
     notes: Notes,
-    /// Frames of links, and what their model says of wind.
+    /// Frames of links, and the wind settings of their models.
     links: Vec<(usize, Option<bool>)>,
     /// Frames of joints.
     joints: Vec<usize>,
 }
 
 impl<'t> File<'t> {
-    /// Refuses unknown attributes and children.
+    /// Rejects unknown attributes and children.
     fn check(&mut self, node: Node<'_>) -> Result<()> {
         schema::check(node, self.ignored.unknown(), &mut self.notes)
     }
 
-    /// Gravity and what is in the world.
+    /// Gravity and the contents of the world.
     fn world(
         &mut self,
         world: Node<'t>,
@@ -192,7 +192,7 @@ impl<'t> File<'t> {
         self.contents(world, WORLD)
     }
 
-    /// Declares what is in a world or a model.
+    /// Declares the contents of a world or a model.
     fn contents(&mut self, node: Node<'t>, scope: usize) -> Result<()> {
         let wind = match node.tag() {
             "model" => flag(node, "enable_wind")?,
@@ -232,7 +232,7 @@ impl<'t> File<'t> {
         Ok(())
     }
 
-    /// Declares a model with what is in it; what an `<include>` around it says goes before its own words.
+    /// Declares a model with its contents; settings of an enclosing `<include>` take precedence over its own.
     fn model(&mut self, node: Node<'t>, scope: usize, include: Option<Node<'t>>) -> Result<()> {
         self.check(node)?;
         let own_name = attribute(node, "name")?;
@@ -293,7 +293,7 @@ impl<'t> File<'t> {
         self.model(model, scope, Some(node))
     }
 
-    /// Plugins are code: those that act by themselves are refused, others are listed.
+    /// Plugins are code: those that act on their own are rejected, others are listed.
     fn plugin(&mut self, node: Node<'_>) -> Result<()> {
         let name = node.attribute("name").unwrap_or_default();
         let library = node.attribute("filename").unwrap_or_default();

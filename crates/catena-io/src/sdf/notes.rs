@@ -1,4 +1,4 @@
-//! What was left out or assumed, in a few lines.
+//! Omissions and assumptions, in a few lines.
 
 use crate::element_tree::Node;
 use crate::ignored::Ignored;
@@ -25,12 +25,12 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Counts something that has no effect on the dynamics.
+    /// Counts an item without effect on the dynamics.
     pub(super) fn without_effect(&mut self, what: String) {
         *self.without_effect.entry(what).or_default() += 1;
     }
 
-    /// Counts something that is not known and left out.
+    /// Counts an unknown item that is left out.
     pub(super) fn unknown(&mut self, what: String, node: Node<'_>) {
         let first = || (0, node.place().to_string());
         self.unknown.entry(what).or_insert_with(first).0 += 1;

@@ -1,4 +1,4 @@
-//! The elements and attributes of SDFormat that concern models. An unknown one is refused: it may be a mistyped one that changes the
+//! The elements and attributes of SDFormat that concern models. An unknown one is rejected: it may be a typo that changes the
 //! motion.
 
 use super::notes::Notes;
@@ -7,7 +7,7 @@ use crate::nearest::{advice, nearest};
 use crate::urdf::acts;
 use catena::error::{ErrorKind, Result};
 
-/// What an element may have.
+/// Allowed attributes and children of an element.
 struct Known {
     tag: &'static str,
     attributes: &'static str,
@@ -123,10 +123,10 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// The hint for what may change the motion.
+/// The hint for items that may change the motion.
 const LEAVE_OUT: &str = "leave it out with `--ignore-unknown`";
 
-/// Checks the attributes and children of an element; children without effect are counted, unknown ones are refused or noted.
+/// Checks the attributes and children of an element; children without effect are counted, unknown ones are rejected or noted.
 pub(super) fn check(node: Node<'_>, ignore_unknown: bool, notes: &mut Notes) -> Result<()> {
     let Some(known) = KNOWN.iter().find(|known| known.tag == node.tag()) else {
         return Ok(());
@@ -175,7 +175,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// Elements of other vocabularies, such as `<drake:joint>`, are refused only if they concern the motion.
+/// Elements of other vocabularies, such as `<drake:joint>`, are rejected only if they concern the motion.
 fn unknown_child(
     node: Node<'_>,
     child: Node<'_>,

@@ -6,7 +6,7 @@ use crate::placement::from_rpy;
 use catena::error::{Error, ErrorKind, Result};
 use catena::spatial::{Mat3, Pose, Vec3};
 
-/// What is wrong with the text of an element.
+/// The error in the text of an element.
 pub(super) fn error(node: Node<'_>, what: &str) -> Error {
     let message = format!("{} {what}: \"{}\"", node.describe(), node.text());
     node.error(ErrorKind::Syntax, message)
@@ -25,7 +25,7 @@ pub(super) fn only<'t>(node: Node<'t>, tag: &'static str) -> Result<Option<Node<
     }
 }
 
-/// The text of a child that must be there.
+/// The text of a required child.
 pub(super) fn text<'t>(node: Node<'t>, tag: &'static str) -> Result<&'t str> {
     let child = only(node, tag)?;
     let text = child.map(Node::text).unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn text<'t>(node: Node<'t>, tag: &'static str) -> Result<&'t str> {
     Ok(text)
 }
 
-/// An attribute that must be there.
+/// A required attribute.
 pub(super) fn attribute<'t>(node: Node<'t>, key: &str) -> Result<&'t str> {
     match node.attribute(key) {
         Some(value) if !value.is_empty() => Ok(value),
@@ -55,12 +55,12 @@ fn number_of(node: Node<'_>) -> Result<f64> {
     }
 }
 
-/// The number of a child, which may be infinite, if the child is there.
+/// The number of a child, which may be infinite, if the child is present.
 pub(super) fn any_number(node: Node<'_>, tag: &'static str) -> Result<Option<f64>> {
     only(node, tag)?.map(number_of).transpose()
 }
 
-/// The number of a child, if the child is there.
+/// The number of a child, if present.
 pub(super) fn number(node: Node<'_>, tag: &'static str) -> Result<Option<f64>> {
     let Some(child) = only(node, tag)? else {
         return Ok(None);
@@ -72,12 +72,12 @@ pub(super) fn number(node: Node<'_>, tag: &'static str) -> Result<Option<f64>> {
     }
 }
 
-/// The number of a child, or what it is where there is none.
+/// The number of a child, or its default.
 pub(super) fn number_or(node: Node<'_>, tag: &'static str, otherwise: f64) -> Result<f64> {
     Ok(number(node, tag)?.unwrap_or(otherwise))
 }
 
-/// Numbers in the text, however many.
+/// Any number of numbers in the text.
 fn list(node: Node<'_>) -> Result<Vec<f64>> {
     let words = node.text().split_whitespace();
     let numbers = words.map(|word| match word.parse::<f64>() {
@@ -88,14 +88,14 @@ fn list(node: Node<'_>) -> Result<Vec<f64>> {
     numbers.collect()
 }
 
-/// As many numbers as asked for.
+/// A given number of numbers.
 pub(super) fn numbers<const N: usize>(node: Node<'_>) -> Result<[f64; N]> {
     let list = list(node)?;
     <[f64; N]>::try_from(&list[..])
         .map_err(|_| error(node, &format!("must have {N} numbers, not {}", list.len())))
 }
 
-/// The three numbers of a child, if the child is there.
+/// The three numbers of a child, if the child is present.
 pub(super) fn vector(node: Node<'_>, tag: &'static str) -> Result<Option<Vec3<f64>>> {
     let child = only(node, tag)?;
     child
@@ -112,7 +112,7 @@ fn truth(word: &str) -> Option<bool> {
     }
 }
 
-/// `true` or `false` in a child, if the child is there and says anything.
+/// `true` or `false` in a child, if the child is present and not empty.
 pub(super) fn flag(node: Node<'_>, tag: &'static str) -> Result<Option<bool>> {
     let Some(child) = only(node, tag)?.filter(|child| !child.text().is_empty()) else {
         return Ok(None);
@@ -142,7 +142,7 @@ pub(super) fn is_set(node: Node<'_>, key: &str) -> Result<bool> {
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'t> {
     pub(super) pose: Pose<f64>,
-    /// Name of a frame; where there is none the rule for the element holds.
+    /// Name of a frame; if absent, the default for the element applies.
     pub(super) relative_to: Option<&'t str>,
 }
 
@@ -154,7 +154,7 @@ pub(super) fn pose(node: Node<'_>) -> Result<Placed<'_>> {
             relative_to: None,
         });
     };
-    // `frame` is what the attribute was called in versions 1.5 and 1.6
+    // the attribute was called `frame` in versions 1.5 and 1.6
     let relative_to = pose.attribute("relative_to").or(pose.attribute("frame"));
     let format = pose.attribute("rotation_format").unwrap_or("euler_rpy");
     let degrees = is_set(pose, "degrees")?;

@@ -48,7 +48,7 @@ impl Version {
         self < Version(1, 6)
     }
 
-    /// Everything in a model has a name of its own, and any of them may be referred to.
+    /// Everything in a model has a unique name, and any of them may be referred to.
     pub(super) fn has_frames(self) -> bool {
         self >= Version(1, 7)
     }

@@ -218,7 +218,8 @@ impl Reading<'_> {
     }
 
     /// The constraint of a joint between two frames. The frame on the child is turned so that its axis is along that on the parent, or
-    /// across it for a universal joint, whose two axes these are; about the axis nothing turns that the joint does not leave free.
+    /// across it for a universal joint, whose two axes these are; about the axis the frame is turned only if the joint leaves that
+    /// rotation free.
     fn closing_joint(
         &mut self,
         element: Node<'_, '_>,
@@ -247,7 +248,7 @@ impl Reading<'_> {
             joint.axes.first = first;
             let second = axes[1].unwrap_or(first);
             let skew = first.cross(second).norm();
-            // a prismatic joint leaves no rotation: its frames say how its links stand
+            // a prismatic joint permits no rotation: its frames give the orientation of its links
             if kind == JointKind::Prismatic && (skew > 1e-9 || first.dot(second) < 0.0) {
                 let message =
                     format!("prismatic constraint `{name}`: its axes differ on parent and child");
@@ -336,7 +337,7 @@ fn turn(from: Vec3<f64>, to: Vec3<f64>) -> Mat3<f64> {
     frame(to) * frame(from).transpose()
 }
 
-/// Does an element of any vocabulary close a loop, by its name? One with a text alone is a setting, such as `<loop>true</loop>` of an animation.
+/// Does an element of any vocabulary close a loop, by its name? One with only a text is a setting, such as `<loop>true</loop>` of an animation.
 pub(super) fn closes_loop(element: Node<'_, '_>) -> bool {
     let lower = element.tag_name().name().to_lowercase();
     let named = ["loop", "constraint", "closure"];
@@ -347,7 +348,7 @@ pub(super) fn closes_loop(element: Node<'_, '_>) -> bool {
 }
 
 impl Reading<'_> {
-    /// The joint follows another one: q = multiplier · other + offset, a constraint of its own.
+    /// The joint follows another one: q = multiplier · other + offset, a separate constraint.
     pub(super) fn mimic(&mut self, name: &str, mimic: Node<'_, '_>) -> Result<()> {
         self.only_attributes(mimic, &["joint", "multiplier", "offset"])?;
         let other = self.attribute(mimic, "joint")?;
@@ -372,7 +373,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A joint that mimics one that is not there moves on its own, with a warning.
+    /// A joint that mimics a missing one moves independently, with a warning.
     pub(super) fn leave_out_mimics_of_nothing(&mut self) {
         let ModelBuilder {
             joints,
@@ -421,7 +422,7 @@ impl Reading<'_> {
             if let Some(motor) = parts("actuator").find_map(|part| part.attribute("name")) {
                 spec.name = motor.into();
             }
-            // exporters write 0 where they know none
+            // exporters write 0 where none is known
             spec.gear = if gear == 0.0 { 1.0 } else { gear };
             spec.place = self.place(joint);
             self.builder.actuators.push(spec);

@@ -1,4 +1,4 @@
-//! What a URDF file says that has no effect: noted if it is harmless, refused if it acts.
+//! Contents of a URDF file that are not read: noted if harmless, rejected if they would act.
 
 use super::joints::closes_loop;
 use super::{Reading, elements, tag};
@@ -8,7 +8,7 @@ use catena::model::JointKind;
 use roxmltree::Node;
 use std::collections::BTreeMap;
 
-/// What was left out or assumed, collected for a few lines of remarks.
+/// Omissions and assumptions, collected for a few lines of remarks.
 #[derive(Default)]
 pub(super) struct Notes {
     without_effect: BTreeMap<String, usize>,
@@ -157,7 +157,7 @@ const ACTS: &[&str] = &[
 const LEAVE_OUT: &str = "write the model in catena's own format, which has loops, gears, springs and rotors, or leave it out with `--ignore-unknown`";
 
 impl Reading<'_> {
-    /// Counts an element that is left out; refuses one that may change the motion.
+    /// Counts an element that is left out; rejects one that may change the motion.
     pub(super) fn note_element(&mut self, element: Node<'_, '_>) -> Result<()> {
         let written = format!("<{}>", element.tag_name().name());
         if WITHOUT_EFFECT.contains(&tag(element)) {
@@ -181,7 +181,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Refuses an element that is in the wrong place, looks mistyped or concerns the motion.
+    /// Rejects an element that is in the wrong place, looks mistyped or concerns the motion.
     fn expect_harmless(&self, element: Node<'_, '_>, written: &str) -> Result<()> {
         let name = element.tag_name().name();
         let holder = element.parent_element();
@@ -254,7 +254,7 @@ impl Reading<'_> {
         Err(error.hint(LEAVE_OUT))
     }
 
-    /// Counts attributes that are left out; refuses those that may change the motion.
+    /// Counts attributes that are left out; rejects those that may change the motion.
     pub(super) fn note_attributes(&mut self, element: Node<'_, '_>, known: &[&str]) -> Result<()> {
         let owner = element.tag_name().name();
         for attribute in element.attributes() {
@@ -277,9 +277,9 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Refuses attributes that could change the meaning of the known ones.
-    /// Attributes that vendors add (Panda's `<dynamics D= K=>`) are no part of URDF: they are listed. One that looks like a
-    /// mistyped known one, or names a spring or a rotor, would change the dynamics and is refused.
+    /// Rejects attributes that could change the meaning of the known ones.
+    /// Attributes that vendors add (Panda's `<dynamics D= K=>`) are not part of URDF: they are listed. One that looks like
+    /// a mistyped known one, or names a spring or a rotor, would change the dynamics and is rejected.
     pub(super) fn known_or_foreign_attributes(
         &mut self,
         element: Node<'_, '_>,

@@ -1,7 +1,7 @@
 //! A model as MJCF.
 //!
-//! Links become bodies. A link without mass between two joints becomes none: the joints on both sides of it stand together in the
-//! body that follows, because MuJoCo refuses moving bodies without mass. Constraints between points and frames are held by sites, loops
+//! Links become bodies. A link without mass between two joints becomes no body: the joints on both sides are combined in the next body,
+//! because MuJoCo rejects moving bodies without mass. Constraints between points and frames are held by sites, loops
 //! that close with a hinge by two points of its axis, couplings of more than two coordinates by a fixed tendon.
 
 use super::{Attributes, Refused, Xml, at_joints, compensated_weights, numbers, vector};
@@ -34,13 +34,13 @@ struct Writing {
     model: ModelBuilder,
     xml: Xml,
     refused: Refused,
-    /// Names and places of sites on each link.
+    /// Names and poses of sites on each link.
     sites: HashMap<String, Vec<(String, Pose<f64>)>>,
     /// Part of the weight of a link that a constant force compensates.
     gravcomp: HashMap<String, f64>,
 }
 
-/// What is still to be written of the tree.
+/// Parts of the tree still to be written.
 enum Next<'m> {
     /// A body, with joints of links without mass before it and its pose relative to the first of them.
     Body(Vec<(&'m JointSpec, Pose<f64>)>, &'m JointSpec),
@@ -132,7 +132,7 @@ impl Writing {
         self.xml.close();
     }
 
-    /// What MuJoCo itself would refuse or does not know.
+    /// Features that MuJoCo itself would reject or does not know.
     fn remarks(&mut self, model: &ModelBuilder) {
         let dofs = |joint: &JointSpec| joint.dofs.iter().any(|dof| dof.max_velocity.is_some());
         let fast: Vec<&str> = model
@@ -216,7 +216,7 @@ impl Writing {
         self.xml.close();
     }
 
-    /// Links that something else refers to.
+    /// Links that are referred to elsewhere.
     fn named(&self, model: &ModelBuilder) -> HashSet<String> {
         let mut named: HashSet<String> = self.sites.keys().cloned().collect();
         for constraint in &model.constraints {
@@ -468,8 +468,8 @@ impl Writing {
     }
 }
 
-/// Can this joint stand in one body with others after it? Quaternions cannot: their axes would be those of another body. A ball
-/// joint may be the last one, whose axes are the body's own.
+/// Can this joint be combined with others after it in one body? Quaternions cannot: their axes would be those of another body.
+/// A ball joint may be the last one, whose axes are the body's own.
 fn can_stand_together(joint: &JointSpec) -> bool {
     !matches!(joint.kind, JointKind::Fixed) && joint.kind.quaternion().is_none()
 }

@@ -1,7 +1,7 @@
 //! Models written as URDF, MJCF and SDF, where these can express them.
 //!
-//! The first two have the frame of a link where its joint moves it; [`at_joints`] makes it so. What a format cannot express is
-//! collected in [`Refused`] and named in one error.
+//! In the first two the frame of a link is at its joint; [`at_joints`] moves it there. Features that a format cannot express
+//! are collected in [`Refused`] and named in one error.
 
 mod mjcf;
 mod sdf;
@@ -18,7 +18,7 @@ use catena::model::{
 use catena::spatial::{Pose, Vec3};
 use std::collections::HashMap;
 
-/// What a format cannot express.
+/// Features that a format cannot express.
 #[derive(Default)]
 struct Refused(Vec<String>);
 
@@ -100,7 +100,7 @@ fn at_joints(builder: &ModelBuilder) -> ModelBuilder {
     model
 }
 
-/// Numbers with as many digits as it takes to read them back.
+/// Numbers with enough digits to read them back.
 fn numbers(numbers: &[f64]) -> String {
     let words: Vec<String> = numbers.iter().map(|number| format!("{number:?}")).collect();
     words.join(" ")
@@ -176,7 +176,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// How a joint meets its limits has no place in these files.
+/// These files cannot express the behaviour of a joint at its limits.
 fn stop(dof: &Dof, name: &str, refused: &mut Refused) {
     let numbers = [dof.restitution, dof.stop_stiffness, dof.stop_damping];
     if numbers.iter().any(|x| *x != 0.0) {
@@ -184,7 +184,7 @@ fn stop(dof: &Dof, name: &str, refused: &mut Refused) {
     }
 }
 
-/// Forces at mass centres against the weight, as the part of the weight of a link that they compensate; others have no counterpart.
+/// Forces at mass centres against the weight, as the fraction of the weight of a link that they compensate; others have no counterpart.
 fn compensated_weights(model: &ModelBuilder, refused: &mut Refused) -> HashMap<String, f64> {
     let mut compensated: HashMap<String, f64> = HashMap::new();
     for force in &model.forces {

@@ -1,8 +1,8 @@
 //! A model as SDF.
 //!
 //! Joints are placed relative to their parent and links relative to their joint, so that every pose of the model is a pose of the file.
-//! Links and joints that share a name, and names with `::`, get others. A joint that closes a loop is a joint like others in SDF; it is
-//! marked as the one to cut.
+//! Links and joints that share a name, and names with `::`, are renamed. A joint that closes a loop is a joint like others in SDF; it
+//! is marked as the one to cut.
 
 use super::urdf::rpy;
 use super::{Attributes, Refused, Xml, compensated_weights, efforts_at_joints, numbers, vector};
@@ -55,7 +55,7 @@ struct Mimic {
     offset: f64,
 }
 
-/// What links, joints and frames are called in the file, where all names in a model are different.
+/// Names of links, joints and frames in the file, where all names in a model are different.
 struct Names {
     links: HashMap<String, String>,
     joints: HashMap<String, String>,
@@ -210,7 +210,7 @@ impl Writing<'_> {
         self.xml.close();
     }
 
-    /// What the file does not say.
+    /// Features that the file cannot express.
     fn remarks(&mut self) {
         let model = self.model;
         if !self.names.changed.is_empty() {
@@ -328,7 +328,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Writes a joint. `cut` is for one that closes a loop: what its frames differ by where the file puts its links.
+    /// Writes a joint. `cut` is for one that closes a loop: the difference of its frames at the link poses of the file.
     fn joint(&mut self, joint: &JointSpec, name: &str, cut: Option<Pose<f64>>) {
         let kind = match joint.kind {
             JointKind::Fixed => "fixed",
@@ -428,7 +428,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Couplings of two coordinates, as the one that can following the other.
+    /// Couplings of two coordinates, with the one that can follow following the other.
     fn mimics(&mut self) {
         for constraint in &self.model.constraints {
             let RuleSpec::Coupling { terms, offset } = &constraint.rule else {
@@ -487,7 +487,7 @@ impl Writing<'_> {
         self.xml.close();
     }
 
-    /// A joint that closes a loop. The file has one frame for it: it must be closed where the file puts its links.
+    /// A joint that closes a loop. The file has one frame for it: it must be closed at the link poses of the file.
     fn closure(
         &mut self,
         constraint: &ConstraintSpec,
@@ -495,7 +495,7 @@ impl Writing<'_> {
         places: &HashMap<&str, Pose<f64>>,
     ) {
         let name = &constraint.name;
-        // the world is no child in SDF
+        // the world cannot be a child in SDF
         let exchanged = exchanged(joint);
         let joint = match &joint.child[..] {
             "world" => &exchanged,
@@ -548,7 +548,7 @@ fn exchanged(joint: &JointSpec) -> JointSpec {
     }
 }
 
-/// Where a free link starts.
+/// Initial pose of a free link.
 fn start(joint: &JointSpec) -> Pose<f64> {
     match joint.start[..] {
         [x, y, z, w, i, j, k] => Pose::new(Mat3::from_quaternion([w, i, j, k]), Vec3::new(x, y, z)),
@@ -556,14 +556,14 @@ fn start(joint: &JointSpec) -> Pose<f64> {
     }
 }
 
-/// Where the file puts the links: free ones where they start, all other joints at zero.
+/// Poses of the links in the file: free ones at their initial poses, all other joints at zero.
 fn places<'m>(
     carried: &HashMap<&'m str, &'m JointSpec>,
     model: &'m ModelBuilder,
 ) -> HashMap<&'m str, Pose<f64>> {
     let mut places = HashMap::from([("world", Pose::identity())]);
     for link in &model.links {
-        // inwards to a link whose place is known, then back
+        // inwards to a link whose pose is known, then back
         let mut path = Vec::new();
         let mut at = &link.name[..];
         while !places.contains_key(at) && path.len() <= model.joints.len() {
@@ -604,7 +604,7 @@ fn is_closed(joint: &JointSpec, off: Pose<f64>) -> bool {
         JointKind::Prismatic => across.max(turn),
         JointKind::Revolute | JointKind::Continuous => distance.max(tilt),
         JointKind::Helical => {
-            // the angle about the axis, from what becomes of a vector across it
+            // the angle about the axis, from the image of a vector across it
             let x = unit(perpendicular(axis));
             let turned = off.rotation * x;
             let angle = elementary::atan2(axis.cross(x).dot(turned), x.dot(turned));
@@ -615,7 +615,7 @@ fn is_closed(joint: &JointSpec, off: Pose<f64>) -> bool {
             distance.max(axis.dot(second).abs())
         }
         JointKind::Spherical => distance,
-        // these are refused by their kind
+        // these are rejected by their kind
         JointKind::Cylindrical | JointKind::Planar | JointKind::Free => 0.0,
     };
     gap <= CLOSED

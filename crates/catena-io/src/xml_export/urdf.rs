@@ -268,8 +268,8 @@ fn placed(xml: &mut Xml, tag: &str, pose: Pose<f64>) {
     );
 }
 
-/// Roll, pitch and yaw of a rotation. Roll and pitch are those of what is left when the yaw has been taken away, so that an
-/// inaccurate yaw, where the pitch is near a right angle, does no harm.
+/// Roll, pitch and yaw of a rotation. Roll and pitch are those of the rotation that remains after removing the yaw, so that
+/// an inaccurate yaw, where the pitch is near a right angle, does no harm.
 pub(super) fn rpy(rotation: Mat3<f64>) -> [f64; 3] {
     let [x, _, _] = [rotation.x, rotation.y, rotation.z];
     let yaw = match x.x == 0.0 && x.y == 0.0 {

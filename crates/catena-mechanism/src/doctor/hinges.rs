@@ -24,11 +24,11 @@ pub(super) struct Hinge {
     pub closes: bool,
     /// The body that a joint of the tree carries, or the constraint's number.
     pub index: usize,
-    /// Kinds that contain its freedoms, and the twists they add.
+    /// Kinds of joints that include its freedoms, and the twists they add.
     pub weaker: Vec<(JointKind, &'static [Added])>,
-    /// May it be left out?
+    /// Whether it may be left out.
     pub removable: bool,
-    /// Does it act between bodies? Multipliers of others are efforts.
+    /// Whether it acts between bodies. Multipliers of others are efforts.
     pub joins: bool,
 }
 
@@ -61,7 +61,7 @@ fn weaker(kind: JointKind) -> Vec<(JointKind, &'static [Added])> {
 /// All joints of the tree, then all constraints.
 pub(super) fn hinges(model: &Model) -> Vec<Hinge> {
     let mut hinges = Vec::new();
-    // coordinates that something else refers to must stay coordinates
+    // coordinates that are referred to elsewhere must remain
     let mut needed = vec![false; model.nv()];
     for constraint in model.constraints() {
         match &constraint.rule {
@@ -122,7 +122,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// From the loads of the constraints without effect on the motion, with those of the tree that balance them.
+    /// Computes them from the constraint loads without effect on the motion, with those of the tree that balance them.
     pub fn new(
         model: &Model,
         hinges: &[Hinge],

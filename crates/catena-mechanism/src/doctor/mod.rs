@@ -8,8 +8,8 @@
 //! changes    joints that could have more freedoms without a change of the motion; the changed model is built and its rank counted
 //! ```
 //!
-//! Rows on velocities (rolling, knife edges) leave fewer freedoms of velocity than of position: both are counted. Closed positions are those
-//! of the other rows.
+//! With nonholonomic rows (rolling, knife edges) there are fewer degrees of freedom of velocity than of position: both are counted. Closed
+//! positions satisfy the other rows.
 //!
 //! A chain of N loops costs O(N), except at positions where rows of different loops are dependent: there a dense matrix is
 //! factorized.
@@ -31,7 +31,7 @@ use catena::{Model, State};
 use hinges::{Hinge, View, hinges};
 use position::Loops;
 
-/// Other guesses that are tried where the one given leads to no closed position.
+/// Other guesses to try where the given one leads to no closed position.
 const GUESSES: usize = 20;
 
 /// Rank of the constraints at one position.
@@ -39,9 +39,9 @@ const GUESSES: usize = 20;
 pub struct Position {
     /// Independent rows of the constraints.
     pub rank: usize,
-    /// Freedoms of motion that are left: of velocity.
+    /// Remaining degrees of freedom of velocity.
     pub freedoms: usize,
-    /// Freedoms of position: more, where rows limit velocities alone.
+    /// Degrees of freedom of position: more, where there are nonholonomic rows.
     pub position_freedoms: usize,
     /// Smallest singular value of the independent rows as a fraction of the largest (m and rad alike).
     pub smallest: f64,
@@ -69,9 +69,9 @@ pub struct Undetermined {
     pub name: String,
     /// Its kind.
     pub kind: &'static str,
-    /// Directions of forces that are not determined, world axes.
+    /// Directions of indeterminate forces, world axes.
     pub forces: Vec<Vec3<f64>>,
-    /// Directions of torques that are not determined, world axes.
+    /// Directions of indeterminate torques, world axes.
     pub torques: Vec<Vec3<f64>>,
     /// The minimum-norm loads when the mechanism starts from rest under gravity: on the child, world axes. None where they
     /// cannot be computed.
@@ -99,17 +99,17 @@ enum Added {
 pub struct Change {
     /// Name of the joint or constraint.
     pub name: String,
-    /// Does it close a loop?
+    /// Whether it closes a loop.
     pub closes: bool,
     /// Its kind.
     pub from: &'static str,
-    /// What it could be; `none` if it is not needed at all.
+    /// The kind it could be; `none` if it is not needed at all.
     pub to: &'static str,
     /// Dependent rows that this removes.
     pub removes: usize,
 }
 
-/// What was found.
+/// Findings.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The closed position that was examined.
@@ -118,21 +118,21 @@ pub struct Diagnosis {
     pub tree_freedoms: usize,
     /// Rows of the constraints.
     pub rows: usize,
-    /// How many of them limit velocities alone.
+    /// Number of nonholonomic rows among them.
     pub velocity_rows: usize,
-    /// Freedoms by counting, which may be negative.
+    /// Degrees of freedom by counting, which may be negative.
     pub counted: i64,
     /// At the position given.
     pub here: Position,
     /// At other closed positions.
     pub elsewhere: Vec<Position>,
-    /// Drivers that prescribe velocities which no motion has at the given position.
+    /// Drivers that prescribe velocities that no motion has at the given position.
     pub contradiction: Option<Contradiction>,
     /// Rows that depend on others at most positions, one choice of them.
     pub dependent: Vec<DependentRow>,
     /// Freedoms whose dry friction blocks the same motions at the given position: how they share the load is indeterminate.
     pub friction: Vec<SharedFriction>,
-    /// Hinges that carry undetermined loads at the position given.
+    /// Hinges that carry indeterminate loads at the given position.
     pub undetermined: Vec<Undetermined>,
     /// Successive changes that remove dependent rows and preserve every motion at all positions examined. The
     /// changed model was built and its rank counted.
@@ -142,7 +142,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Freedoms at most positions: the fewest seen.
+    /// Degrees of freedom at most positions: the fewest found.
     pub fn freedoms(&self) -> usize {
         let others = self.elsewhere.iter().map(|p| p.freedoms);
         others.fold(self.here.freedoms, usize::min)
@@ -154,7 +154,7 @@ impl Diagnosis {
         self.rows - others.fold(self.here.rank, usize::max)
     }
 
-    /// Is this a position with more freedoms than other positions?
+    /// Whether this position has more degrees of freedom than others.
     pub fn is_singular(&self) -> bool {
         self.here.freedoms > self.freedoms()
     }
@@ -265,8 +265,8 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// A closed position from the guess or, if that fails, from others about it. The error says which constraint cannot be closed, by
-/// how much, and whether drivers are the cause.
+/// A closed position from the guess or, if that fails, from others around it. The error says which constraint cannot be closed,
+/// by how much, and whether drivers are the cause.
 fn position_near(
     loops: &mut Loops<'_>,
     mechanism: &Mechanism,
@@ -499,9 +499,9 @@ fn words(hinge: &Hinge, view: &View, index: usize, wrench: Force<f64>) -> String
     }
 }
 
-/// Makes joints weaker, the changes that remove most first, until no dependent rows are left or none can be removed.
+/// Weakens joints, starting with the changes that remove the most, until no dependent rows are left or none can be removed.
 ///
-/// A change that is impossible now is impossible after others, too, so that every one is tried once.
+/// A change that is impossible now remains impossible after others, so each is tried once.
 fn weakened(
     hinges: &[Hinge],
     mut views: Vec<View>,
@@ -572,8 +572,8 @@ fn weakened(
     (made, fates)
 }
 
-/// How many of the changes, from the first on, are confirmed by a model built with them: the expected number of dependent rows
-/// fewer at every position, and as many freedoms as before.
+/// How many of the changes, from the first on, are confirmed by a model built with them: at every position it has as many
+/// fewer dependent rows as expected, and as many degrees of freedom as before.
 fn verified(
     model: &Model,
     fates: &[Fate],

@@ -1,4 +1,4 @@
-//! Closed positions, and which rows of the constraints depend on each other there.
+//! Closed positions, and the dependent rows of the constraints there.
 //!
 //! ```text
 //! closing    (JᵀJ + μ E) δ = −Jᵀ ξ                         Levenberg's step; μ falls with |ξ|²
@@ -6,7 +6,7 @@
 //! all        A = (Uₖᵀ Jₖ) of the remaining rows: A Aᵀ = L Lᵀ where it is well conditioned, Aᵀ P = Q R where it is not
 //! ```
 //!
-//! Dependent rows are decided by Q R only: the product is used where its pivots show that all rows are independent.
+//! Dependent rows are determined by Q R only: the product is used where its pivots show that all rows are independent.
 
 use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
@@ -20,7 +20,7 @@ use catena::{Model, State, StateView};
 /// A loop counts as closed within this, m or rad.
 const SHUT: f64 = 1e-10;
 
-/// The constraints of a model, evaluated where they are wanted.
+/// The constraints of a model, evaluated on request.
 pub(super) struct Loops<'a> {
     pub model: &'a Model,
     pub rows: Rows<f64>,
@@ -128,7 +128,7 @@ impl<'a> Loops<'a> {
                     }
                 }
                 damping = (damping * 5.0).max(1e-9);
-                // at the end only round-off is left, and damping does not help
+                // near convergence only round-off is left, and damping does not help
                 if size < 1e-12 {
                     break;
                 }

@@ -106,7 +106,7 @@ impl Skyline {
 mod tests {
     use super::Skyline;
 
-    /// A banded matrix times a vector, solved back.
+    /// A banded matrix times a vector; solving recovers the vector.
     #[test]
     fn factors_solve() {
         let n = 12;

@@ -81,7 +81,7 @@ impl Cholesky {
     }
 }
 
-/// Does something with a column as a matrix.
+/// Applies a function to a column as a matrix.
 pub(crate) fn in_place(b: Col, what: impl FnOnce(&mut Mat)) -> Col {
     let mut x = Mat {
         rows: b.nrows(),

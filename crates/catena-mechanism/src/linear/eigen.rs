@@ -22,7 +22,7 @@ pub(crate) struct Eigen {
 
 /// Steps per eigenvalue; two or three are usual.
 const STEPS: usize = 60;
-/// Steps after which another shift breaks a cycle.
+/// Steps after which a different shift breaks a cycle.
 const CYCLE: usize = 10;
 /// Imaginary parts below this fraction of the matrix are round-off.
 const REAL: f64 = 64.0 * f64::EPSILON;
@@ -160,7 +160,7 @@ impl Square {
         }
     }
 
-    /// Columns k and k + 1 ← them times G*, down to a row, which is not part of it.
+    /// Columns k and k + 1 ← them times G*, down to but not including a row.
     fn turn_columns(&mut self, k: usize, to: usize, turn: Turn) {
         for i in 0..to {
             let (x, y) = (self.at(i, k), self.at(i, k + 1));
@@ -170,7 +170,7 @@ impl Square {
     }
 }
 
-/// G = [c s; −s* c], which makes (x, y) to (r, 0).
+/// G = [c s; −s* c], which maps (x, y) to (r, 0).
 #[derive(Clone, Copy)]
 struct Turn {
     c: f64,
@@ -237,7 +237,7 @@ impl Mat {
 fn balance(a: &mut Mat) -> Vec<f64> {
     let n = a.nrows();
     let mut scale = vec![1.0; n];
-    // it ends by itself after a few rounds
+    // it terminates after a few rounds
     for _ in 0..20 {
         let mut changed = false;
         for i in 0..n {
@@ -316,7 +316,7 @@ fn hessenberg(a: &mut Mat) -> Mat {
     q
 }
 
-/// H ← Z* H Z, upper triangular; Z goes with it.
+/// H ← Z* H Z, upper triangular; Z is accumulated.
 fn triangulate(h: &mut Square, z: &mut Square) -> Result<(), Diverged> {
     let n = h.n;
     let mut last = n.saturating_sub(1);
@@ -395,7 +395,7 @@ fn substituted(t: &Square, k: usize, size: f64) -> Vec<Complex> {
         let sum = terms.fold(Complex::ZERO, Add::add);
         let mut apart = t.at(k, k) - t.at(i, i);
         if apart.abs() < least {
-            // equal eigenvalues: as far apart as round-off may take them
+            // equal eigenvalues: separated by the size of round-off
             apart = Complex { re: least, im: 0.0 };
         }
         y[i] = sum / apart;

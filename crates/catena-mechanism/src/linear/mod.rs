@@ -33,7 +33,7 @@ pub(crate) fn multiplications() -> u64 {
     MULTIPLICATIONS.get()
 }
 
-/// Does something that is not counted.
+/// Runs a function without counting.
 pub(crate) fn uncounted<T>(what: impl FnOnce() -> T) -> T {
     let before = MULTIPLICATIONS.get();
     let done = what();
@@ -41,7 +41,7 @@ pub(crate) fn uncounted<T>(what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// An iteration that did not end.
+/// An iteration that did not converge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Diverged;
 
@@ -138,7 +138,7 @@ impl Mat {
         Mat::from_fn(self.columns, self.rows, |i, j| self[(j, i)])
     }
 
-    /// Part of it: from this row and column on, so many of each.
+    /// A block of it: from this row and column on, of this size.
     pub fn submatrix(&self, row: usize, column: usize, rows: usize, columns: usize) -> Self {
         Mat::from_fn(rows, columns, |i, j| self[(row + i, column + j)])
     }

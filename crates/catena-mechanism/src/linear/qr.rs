@@ -2,7 +2,7 @@
 
 use super::{Mat, add_scaled, tally};
 
-/// Q as reflections 1 − β v vᵀ, R, and which column of A came to which place.
+/// Q as reflections 1 − β v vᵀ, R, and the column permutation of A.
 pub(crate) struct Qr {
     /// v from its own row on, and β.
     reflections: Vec<(Vec<f64>, f64)>,
@@ -12,7 +12,7 @@ pub(crate) struct Qr {
     order: Vec<usize>,
 }
 
-/// The rest of a column is computed anew when subtraction has left less than this of its square.
+/// The norm of the rest of a column is recomputed when subtraction has left less than this fraction of its square.
 const CANCELLED: f64 = 1e-6;
 
 impl Mat {
@@ -21,7 +21,7 @@ impl Mat {
         Qr::new(self.clone(), false)
     }
 
-    /// Its decomposition, always with the column of which most is left: the diagonal of R decreases, and shows the rank.
+    /// Its decomposition, always choosing the column with the largest remainder: the diagonal of R decreases, and shows the rank.
     pub fn pivoted_qr(&self) -> Qr {
         Qr::new(self.clone(), true)
     }

@@ -12,9 +12,9 @@ pub(crate) struct SparseFactors {
     size: usize,
     /// The unknown eliminated as k-th.
     order: Vec<usize>,
-    /// Entries above the diagonal of the permuted matrix, by columns: row, and place among the values of K.
+    /// Entries above the diagonal of the permuted matrix, by columns: row, and index among the values of K.
     above: Vec<Vec<(usize, usize)>>,
-    /// Places of the diagonal among the values of K.
+    /// Indices of the diagonal among the values of K.
     diagonal: Vec<usize>,
     /// Columns of L without its diagonal of ones: start of each, rows, values.
     start: Vec<usize>,
@@ -27,7 +27,7 @@ pub(crate) struct SparseFactors {
 
 impl SparseFactors {
     /// The structure for matrices with entries at these places on and above the diagonal, (row, column) in any order, each once. All
-    /// diagonal entries must be there.
+    /// diagonal entries must be present.
     pub fn new(size: usize, places: &[(usize, usize)]) -> Self {
         let order = minimum_degree(size, places);
         let mut rank = vec![0; size];
@@ -77,8 +77,7 @@ impl SparseFactors {
         }
     }
 
-    /// Factorizes the matrix with these values. A pivot that has not this sign, or is smaller than `least`, is replaced by `instead` with that
-    /// sign.
+    /// Factorizes the matrix with these values. A pivot without this sign, or smaller than `least`, is replaced by `instead` with that sign.
     pub fn factorize(&mut self, matrix: &[f64], signs: &[i8], least: f64, instead: f64) {
         let n = self.size;
         let mut sums = vec![0.0; n];
@@ -169,7 +168,7 @@ fn minimum_degree(size: usize, places: &[(usize, usize)]) -> Vec<usize> {
     let mut order = Vec::with_capacity(size);
     let mut merged = Vec::new();
     while let Some(Reverse((degree, k))) = queue.pop() {
-        // an older entry of one whose degree has changed
+        // an outdated entry of an unknown whose degree has changed
         if done[k] || neighbours[k].len() != degree {
             continue;
         }

@@ -4,7 +4,7 @@
 //! A P = Q R,   G R = S Vᵀ with orthogonal rows,   A = (Q Gᵀ) S (P V)ᵀ
 //! ```
 //!
-//! Rows that are small are as orthogonal as others: small singular values are found to their own relative accuracy, as far as A has them.
+//! Small rows are as orthogonal as others: small singular values are found to high relative accuracy, as far as A determines them.
 
 use super::{Diverged, Mat, dot, rotate, tally};
 
@@ -17,7 +17,7 @@ pub(crate) struct Svd {
 
 /// Rows whose cosine is below this are orthogonal.
 const ORTHOGONAL: f64 = 1e-15;
-/// Rounds of rotations until all rows must be orthogonal; usually there are less than ten.
+/// Rounds of rotations until all rows must be orthogonal; usually fewer than ten are needed.
 const ROUNDS: usize = 60;
 /// Rows shorter than this fraction of the longest have no direction.
 const NOTHING: f64 = 1e-150;
@@ -112,7 +112,7 @@ impl Mat {
 /// Orthogonal rows.
 struct Turned {
     rows: Mat,
-    /// The rotations, if they were wanted.
+    /// The rotations, if requested.
     by: Mat,
     /// Their lengths in descending order, and which rows have them.
     values: Vec<f64>,
@@ -133,7 +133,7 @@ impl Turned {
         }
     }
 
-    /// V in the order of the columns of A; what has no direction of its own completes it.
+    /// V in the order of the columns of A; rows without a direction are replaced by a completion.
     fn right_vectors(&self, order: &[usize]) -> Mat {
         let n = order.len();
         let least = NOTHING * self.values.first().copied().unwrap_or(0.0);
@@ -198,7 +198,7 @@ mod tests {
         assert!(is_orthonormal(&zero.u) && is_orthonormal(&zero.v));
     }
 
-    /// Columns of very different size: every value to its own relative accuracy.
+    /// Columns of very different size: every value to high relative accuracy.
     #[test]
     fn small_values_are_accurate() {
         let sizes = [1.0, 1e-5, 1e-10, 1e-15];

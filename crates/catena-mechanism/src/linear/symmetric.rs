@@ -8,7 +8,7 @@ pub(crate) struct SymmetricEigen {
     pub w: Mat,
 }
 
-/// Rounds of rotations until the matrix must be diagonal; usually there are less than ten.
+/// Rounds of rotations until the matrix must be diagonal; usually fewer than ten are needed.
 const ROUNDS: usize = 60;
 
 impl Mat {
@@ -26,7 +26,7 @@ impl Mat {
             for p in 0..n {
                 for q in p + 1..n {
                     let across = a[(p, q)];
-                    // below round-off of its own place, or of the whole matrix
+                    // below round-off of its diagonal entries, or of the whole matrix
                     let own = (a[(p, p)] * a[(q, q)]).abs().sqrt();
                     if across.abs() <= f64::EPSILON * own.max(1e-3 * size) {
                         continue;

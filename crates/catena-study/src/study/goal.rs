@@ -1,4 +1,4 @@
-//! What an optimum is searched for: the goal, its limits and the search.
+//! Optimisation of a study: the goal, its constraints and the search.
 
 use super::{Study, tables, whole};
 use catena::error::{Error, ErrorKind, Place, Result};
@@ -28,7 +28,7 @@ pub struct Limit {
     pub sign: f64,
 }
 
-/// How an optimum is searched.
+/// Method of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     /// Powell's COBYLA: linear models, no derivatives.
@@ -44,13 +44,13 @@ pub struct Goal {
     pub measure: usize,
     /// 1 if it is minimised, −1 if it is maximised.
     pub sign: f64,
-    /// How it is searched.
+    /// Method of the search for it.
     pub search: Search,
-    /// Where the search begins: for each parameter the part of its range.
+    /// Start of the search: for each parameter the relative position in its range.
     pub start: Vec<f64>,
     /// Most runs.
     pub evaluations: usize,
-    /// How exactly parameters are found, as a part of their ranges.
+    /// Tolerance of the parameters, as a fraction of their ranges.
     pub tolerance: f64,
     /// Constraints.
     pub limits: Vec<Limit>,

@@ -1,4 +1,4 @@
-//! Parameters of a study with their spreads, settings and measures, as the file gives them.
+//! Parameters of a study with their distributions, settings and measures, as given in the file.
 
 use super::{
     MOST_VALUES, Measure, Parameter, PathText, Setting, SettingValue, text_or_empty, whole,
@@ -203,7 +203,7 @@ pub(super) fn spread(table: &Table<'_>) -> Result<Spread> {
     Ok(spread)
 }
 
-/// The texts of a list that has one at least, each of them once.
+/// The texts of a nonempty list, without repetition.
 pub(super) fn texts(list: &Item<'_>, items: &[Item<'_>]) -> Result<Vec<String>> {
     let mut texts: Vec<String> = Vec::new();
     for item in items {
@@ -228,7 +228,7 @@ fn numbers<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
     Ok(numbers)
 }
 
-/// Numbers that do not decrease, and of which the last is larger than the first.
+/// Nondecreasing numbers, of which the last is larger than the first.
 fn ordered<const N: usize>(item: &Item<'_>, what: &str) -> Result<[f64; N]> {
     let numbers: [f64; N] = numbers(item, what)?;
     match numbers.is_sorted() && numbers[0] < numbers[N - 1] {

@@ -12,7 +12,7 @@ const DRAWN: usize = 4;
 /// B_ij, p_k and the matrices made of them, about the mass centres, in world axes.
 #[derive(Clone, Debug)]
 pub struct Complement {
-    /// Bodies i, j (from 1) with j on the path from i to the base, and c_ij = c_j − c_i, which B_ij is made of.
+    /// Bodies i, j (from 1) with j on the path from i to the base, and c_ij = c_j − c_i, which defines B_ij.
     pub arms: Vec<([usize; 2], Vec<Formula>)>,
     /// p_k, six components for each freedom.
     pub columns: Vec<Formula>,

@@ -11,20 +11,20 @@ use catena::algorithm::constrained::chosen_rows::RowsAt;
 use catena::error::Result;
 use catena::{Base, Model, Scalar, StateView};
 
-/// Independent rows of the constraints. What is too long to read is None.
+/// Independent rows of the constraints. Parts that are too long to read are None.
 #[derive(Clone, Debug)]
 pub struct ConstraintRows {
     /// Names of the rows.
     pub names: Vec<String>,
     /// Names of rows that follow from these.
     pub others: Vec<String>,
-    /// What holds only away from dead points.
+    /// Remark on dead points, where the equations are not valid.
     pub note: Option<String>,
     /// ξ.
     pub residual: Option<Vec<Formula>>,
     /// J, row after row.
     pub jacobian: Option<Vec<Formula>>,
-    /// Which of them, counted from 1, limit velocities alone.
+    /// Which of them, counted from 1, are nonholonomic.
     pub on_velocities: Vec<usize>,
     /// γ = ξ̈ at v̇ = 0.
     pub bias: Option<Vec<Formula>>,

@@ -190,7 +190,7 @@ impl Document {
                         let cells: Vec<String> = row.iter().map(|cell| write(cell)).collect();
                         format!("{} \\\\\n", cells.join(" & "))
                     };
-                    // the last column holds sentences, of three all may be long
+                    // the last column holds sentences; of three columns all may be long
                     let columns = match head.len() {
                         0 | 1 => "l".to_string(),
                         3 => ["0.3", "0.27", "0.36"]
@@ -282,7 +282,7 @@ table.words th, table.words td { border: 1px solid #ccc; padding: .2rem .6rem; t
 @media print { main { max-width: none; padding: 0; } .equations { overflow: visible; } }
 ";
 
-/// Text for Markdown: what would be read as markup, mathematics or the end of a cell is escaped.
+/// Text for Markdown: characters that would be read as markup, mathematics or the end of a cell are escaped.
 fn markdown_text(text: &str) -> String {
     let mut written = String::new();
     for c in shown(text).chars() {

@@ -1,7 +1,7 @@
 //! Force elements as formulas.
 //!
-//! A formula has neither roots nor branches, so what an element needs of them gets a name: the length ℓ of a spring, its tension F, the angle φ of a
-//! torsion, and e for what else there is. The wrenches, traced from [`act`], are formulas in these names; as efforts they are
+//! A formula has neither roots nor branches, so roots and branches of an element get names: the length ℓ of a spring, its tension F, the angle φ of
+//! a torsion, and e for others. The wrenches, traced from [`act`], are formulas in these names; as efforts they are
 //!
 //! ```text
 //! w = Σ Jᵀ (wrenches of the elements),   τ = I v̇ + C v + g + s − w
@@ -23,7 +23,7 @@ use catena::spatial::Force;
 use catena::{Base, Model, Scalar, State, StateView};
 use std::collections::HashMap;
 
-/// What a name stands for.
+/// Definition of a name.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A formula.
@@ -89,7 +89,7 @@ impl Value {
         }
     }
 
-    /// The terms of the sum it is, for reading.
+    /// The terms of its sum, for reading.
     pub fn math(&self, name: &dyn Fn(&str) -> Math) -> Vec<(bool, Math)> {
         let of = |formula: &Formula| super::document::joined(&formula.math(name));
         let operator = Math::operator;
@@ -137,7 +137,7 @@ impl Value {
         vec![(false, whole)]
     }
 
-    /// The formula that it is, if it is no more than that.
+    /// Its formula, if it is only a formula.
     pub fn formula(&self) -> Option<&Formula> {
         match self {
             Value::Sum(formula) => Some(formula),
@@ -146,7 +146,7 @@ impl Value {
     }
 }
 
-/// A quantity of an element and what it stands for.
+/// A quantity of an element and its definition.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     /// Its name, as `tension[1]`.
@@ -158,7 +158,7 @@ pub struct Quantity {
 /// The force elements of a model in closed form.
 #[derive(Clone, Debug)]
 pub struct Elements {
-    /// Lengths, tensions and angles of each element, in order; none where they have more terms than anybody reads.
+    /// Lengths, tensions and angles of each element, in order; none where they have too many terms to read.
     pub quantities: Option<Vec<Vec<Quantity>>>,
     /// w, in these names.
     pub efforts: Option<Vec<Formula>>,
@@ -214,7 +214,7 @@ impl Elements {
     }
 }
 
-/// The efforts of the elements of a tree at q, v in the names of their quantities, and these.
+/// The efforts of the elements of a tree at q, v in the names of their quantities, and these quantities.
 pub(super) fn efforts(symbolic: &Model<Expr>) -> (Option<Vec<Vec<Quantity>>>, Vec<Expr>) {
     let nv = symbolic.nv();
     let (q, v) = (Expr::symbols("q", symbolic.nq()), Expr::symbols("v", nv));
@@ -240,8 +240,8 @@ pub(super) fn efforts(symbolic: &Model<Expr>) -> (Option<Vec<Vec<Quantity>>>, Ve
     (all, efforts)
 }
 
-/// Adds the wrenches of element k in the names of its quantities, and gives these; sums of more than `most` terms get names too. None where one has
-/// too many terms.
+/// Adds the wrenches of element k in the names of its quantities, and returns these; sums of more than `most` terms get names too. None where one
+/// has too many terms.
 pub(super) fn element(
     symbolic: &Model<Expr>,
     k: usize,
@@ -295,8 +295,8 @@ pub(super) fn element(
     Some(quantities)
 }
 
-/// Names whatever has no formula (roots, choices, sums that are divided by), the preferred parts, and what has more than `most` terms. None where
-/// something has more terms than formulas may have.
+/// Names everything that has no formula (roots, choices, sums in denominators), the preferred parts, and sums of more than `most` terms. None
+/// where something has more terms than formulas may have.
 fn name_parts(
     k: usize,
     roots: &[Expr],

@@ -23,11 +23,11 @@ use catena::{Base, Matrix, Model, Parameter, Scalar, State, StateView};
 /// Up to this many freedoms I = U D Uᵀ is verified in symbols.
 const VERIFIED: usize = 3;
 
-/// What was verified about a model.
+/// Results of the verification of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verification {
-    /// Do I = U D Uᵀ, U and D of recursion and elimination, and (46) hold identically, with every number of the model that is not 0 or
-    /// ±1 a symbol? None where it was not tried: beyond three freedoms.
+    /// Whether I = U D Uᵀ, U and D of recursion and elimination, and (46) hold identically, with a symbol for every number of the
+    /// model that is not 0 or ±1. None where not tried: beyond three freedoms.
     pub proved: Option<bool>,
     /// Largest entry of I − U D Uᵀ of the recursion at random states, relative to the largest of I.
     pub product: f64,
@@ -115,7 +115,7 @@ enum Kind {
     Meaning,
 }
 
-/// What must be equal, in pairs.
+/// Expressions that must be equal, in pairs.
 fn pairs<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     rotors: &[S],

@@ -1,4 +1,4 @@
-//! The equations of a model with couplings in its independent freedoms: q_tree = G q + c is put into the equations of the tree.
+//! The equations of a model with couplings in its independent freedoms: q_tree = G q + c is substituted into the equations of the tree.
 
 use super::symbolic::symbolic;
 use super::{
@@ -14,7 +14,7 @@ use catena::model::Couplings;
 use catena::{Base, Matrix, Model, Scalar, StateView};
 
 /// I, C, g and τ of the independent freedoms. Their coordinates have the symbols of the tree: `q[k]` for the freedom k of the tree.
-/// What is too long to read is None.
+/// Parts that are too long to read are None.
 #[derive(Clone, Debug)]
 pub struct Independent {
     /// The independent freedoms, counted in the tree.

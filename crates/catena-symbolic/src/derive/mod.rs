@@ -1,7 +1,7 @@
 //! The equations of motion of one model as formulas to read: I, C, g, τ, and the factors U, D with ψ.
 //!
 //! The algorithms run in [`Expr`]; the results are brought into the normal form of [`Formula`]. Pivots m̂ₖ that are not single numbers
-//! or symbols appear as symbols `d[k]` in everything divided by them, and have formulas of their own.
+//! or symbols appear as symbols `d[k]` in everything divided by them, and have separate formulas.
 
 use crate::{Expr, Formula, scope, substitute};
 use catena::algorithm::factorization::{Factorization, reverse_gaussian_elimination};
@@ -96,8 +96,8 @@ impl From<Keep> for Symbols {
 }
 
 impl Symbols {
-    /// What the names of single numbers mean, and the symbols of each: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (where the joint is in
-    /// the link before), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. A vector has symbols for its
+    /// Resolves names of single numbers to their symbols: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (position of the joint in the
+    /// previous link), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. A vector has symbols for its
     /// components that are not zero, one that is zero for all of them; a rotor inertia, and the rest position of a spring, may be zero. Others that are zero
     /// have no symbol and are left out: [`Symbols::zero`].
     pub fn known(model: &Model) -> Vec<(String, Vec<String>)> {
@@ -178,7 +178,7 @@ pub struct Step {
     pub reduced: Vec<Formula>,
 }
 
-/// The equations of a model. What is too long to read is None.
+/// The equations of a model. Parts that are too long to read are None.
 #[derive(Clone, Debug)]
 pub struct Equations {
     /// Number of freedoms.
@@ -191,7 +191,7 @@ pub struct Equations {
     pub gravity: Option<Vec<Formula>>,
     /// Efforts of springs and dampers: k (q − q̄) + b v; none where the model has neither.
     pub passive: Option<Vec<Formula>>,
-    /// Force elements: their quantities, and the efforts w of what they do; none without elements.
+    /// Force elements: their quantities, and their efforts w; none without elements.
     pub elements: Option<Elements>,
     /// τ = I v̇ + C v + g, and the efforts of springs and dampers, minus those of force elements.
     pub effort: Option<Vec<Formula>>,
@@ -258,13 +258,13 @@ fn expect_usable(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The model without dry friction, which has no formula, and with dust swept away.
+/// The model without dry friction, which has no formula, and with round-off set to zero.
 fn without_dry_friction(model: &Model) -> Model {
     let smooth = |_: usize, [damping, _]: [f64; 2]| [damping, 0.0];
     model.clone().with_friction(smooth).swept(1e-14)
 }
 
-/// Has a joint a spring or a damper?
+/// Whether a joint has a spring or a damper.
 fn has_passive_forces(model: &Model) -> bool {
     let mut dofs = (0..model.nv()).map(|k| model.dof(k));
     dofs.any(|dof| dof.stiffness != 0.0 || dof.damping != 0.0)
@@ -283,7 +283,7 @@ fn formulas(expressions: &[Expr]) -> Option<Vec<Formula>> {
     readable.then_some(formulas)
 }
 
-/// The pivots that become symbols: those that are not numbers or symbols already.
+/// The pivots that become symbols: those that are not already numbers or symbols.
 fn named(pivots: &[Expr]) -> Vec<(Expr, Expr)> {
     let names = Expr::symbols("d", pivots.len());
     let long = |pivot: &Expr| match Formula::of(&[*pivot]) {
@@ -429,7 +429,7 @@ fn derived(model: &Model, symbols: &Symbols) -> Equations {
             false => None,
         },
         effort: match &elements {
-            // names that are not defined would say nothing
+            // undefined names would be meaningless
             Some(found) if found.quantities.is_none() => None,
             _ => formulas(&effort),
         },

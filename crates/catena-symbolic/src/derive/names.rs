@@ -66,7 +66,7 @@ fn printed(parts: &Parts<'_>) -> Vec<usize> {
     indices
 }
 
-/// Whose letters they are.
+/// Style of the letters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
     /// Velocities are v, because they are not the rates of the positions.

@@ -290,7 +290,7 @@ impl Derivation {
         blocks.push(Block::Table(head, rows.collect()));
     }
 
-    /// Which coordinates follow others, and what the equations of the tree become in the independent ones.
+    /// Which coordinates follow others, and the form of the equations of the tree in the independent ones.
     fn followers(&self, blocks: &mut Vec<Block>) {
         let Some(couplings) = &self.couplings else {
             return;
@@ -320,7 +320,7 @@ impl Derivation {
         blocks.push(Block::Table(head, rows));
     }
 
-    /// The equations with the couplings put in.
+    /// The equations with the couplings substituted.
     fn independent(&self, it: &Independent, blocks: &mut Vec<Block>) {
         let n = it.freedoms.len();
         let why = if self.has_whole_ratios() {
@@ -407,7 +407,7 @@ impl Derivation {
         blocks.push(Block::Paragraph(spans(OF_TREE)));
     }
 
-    /// Are turning joints coupled by whole numbers?
+    /// Whether rotations are coupled by integers.
     fn has_whole_ratios(&self) -> bool {
         let followers = self.couplings.iter().flat_map(Couplings::followers);
         let tree = self.model.tree();
@@ -776,7 +776,7 @@ impl Derivation {
         for (at, formula) in e.psi.iter().flatten().enumerate() {
             let part = ["nx", "ny", "nz", "fx", "fy", "fz"][at % 6];
             let left = name(format!("psi[{}].{part}", at / 6));
-            // of small systems in full, as textbooks have them
+            // for small systems in full, as in textbooks
             let whole = (n <= WHOLE).then(|| self.terms(formula));
             match short(&e.psi, at, &format!("d[{}]", at / 6)).or(whole) {
                 Some(right) if !formula.is_zero() => lines.push(Line { left, right }),
@@ -849,7 +849,8 @@ impl Derivation {
         }
     }
 
-    /// A part of the papers' recursions: each step with the numbers of its equations and the library's name for the same thing.
+    /// A part of the papers' recursions: each step with the numbers of its equations and the library's name for the same
+    /// quantity.
     fn steps_of_the_papers(&self, part: Part, blocks: &mut Vec<Block>) {
         let (title, explanation, steps) = paper::law(part);
         blocks.push(Block::Heading(spans(title)));
@@ -1042,7 +1043,7 @@ impl Derivation {
 /// Up to this many freedoms ψ is written out whatever its length.
 const WHOLE: usize = 3;
 
-/// Does it have few terms, and no pivots but its own?
+/// Whether it has few terms, and no pivots except its own.
 fn is_short(formula: &Formula, own: &str) -> bool {
     let foreign = |name: &&str| name.starts_with("d[") && *name != own;
     formula.term_count() <= SHORT && !formula.symbols().iter().any(foreign)

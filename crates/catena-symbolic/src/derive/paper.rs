@@ -11,9 +11,10 @@
 //! base to tips   θ̈_i = τ̃_i − ψ_iᵀ μ̄_i,   μ_i = μ̄_i + p_i θ̈_i,   μ̄_i = B_ij μ_j
 //! ```
 //!
-//! with j the body before i and c the bodies beyond it. Misprints of the papers are corrected. What they write without axes is
-//! written here in the axes of body i, so that p and M are constant; B then turns as well. B t goes by way of the joint: from mass
-//! centre j by r to joint i, turned, from there by d to mass centre i. A joint of several freedoms has them one after the other.
+//! with j the body before i and c the bodies beyond it. Misprints of the papers are corrected. Vectors for which they give no axes
+//! are written here in the axes of body i, so that p and M are constant; B then includes a rotation. B t is computed by way of the
+//! joint: from mass centre j by r to joint i, rotated, and from there by d to mass centre i. A joint of several freedoms has them
+//! one after another.
 
 use super::Part;
 use super::recursion::{Notebook, Rigid};
@@ -22,7 +23,7 @@ use catena::Scalar;
 use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
 
-/// What leads to the mass centre of a body.
+/// Vectors that lead to the mass centre of a body.
 struct Lead {
     /// From joint i to mass centre i, in the axes of body i.
     d: Vec3<Expr>,
@@ -53,7 +54,7 @@ impl Notebook<'_> {
         self.paper_forward(&parts);
     }
 
-    /// A constant of a body: it is listed whatever it is, and stands where it is used if it is a number or one symbol.
+    /// A constant of a body: it is always listed, and is substituted where it is used if it is a number or one symbol.
     fn constant(&mut self, name: &str, value: Expr) -> Expr {
         match self.write(name, value) {
             Some(formula) if formula.is_zero() => Expr::zero(),
@@ -86,7 +87,7 @@ impl Notebook<'_> {
         Motion::new(Vec3::new(a, b, c), Vec3::new(d, e, f))
     }
 
-    /// d and r, which B is made of, p and M.
+    /// d and r, which define B, p and M.
     fn bodies_and_joints(&mut self) -> Parts {
         let tree = self.model.tree().clone();
         let none = Rigid {
@@ -188,7 +189,7 @@ impl Notebook<'_> {
             let (j, lead) = (tree.parent(i), &parts.leads[i]);
             let (nu_j, xi_j) = motion[j];
             let seeds = self.position_rates(i);
-            // p θ̇, p θ̈, and the change of p seen from the body, which is zero in the papers' joints
+            // p θ̇, p θ̈, and the change of p relative to the body, which is zero for the papers' joints
             let (mut own, mut rate) = (Motion::zero(), Motion::zero());
             for l in tree.dof_range(i) {
                 own = own + parts.p[l] * self.v[l];
@@ -392,12 +393,12 @@ impl Notebook<'_> {
     }
 }
 
-/// A step of the papers: what it is, where they have it, and the same thing in this library.
+/// A step of the papers: its meaning, its equations, and the same quantity in this library.
 pub(super) struct PaperStep {
     pub step: &'static str,
     pub equations: &'static str,
     pub here: &'static str,
-    /// Is it for trees on a free base only?
+    /// Whether it is for trees on a free base only.
     pub of_free_base: bool,
 }
 
@@ -410,7 +411,7 @@ const fn step(step: &'static str, equations: &'static str, here: &'static str) -
     }
 }
 
-/// What the page begins with.
+/// Introduction of the page.
 pub(super) const NOTATION: [&str; 2] = [
     "The variables are those of S. K. Saha's papers: 1999 is \"Dynamics of serial multibody systems using the decoupled natural orthogonal complement \
      matrices\", 1995 \"The $U D U^T$ decomposition of manipulator inertia matrix\", space \"Symbolic factorization of inertia matrix for space robot \

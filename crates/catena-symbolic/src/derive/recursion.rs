@@ -23,7 +23,7 @@ use catena::spatial::{ArticulatedInertia, Force, Mat3, Motion, Pose, Sym3, Vec3}
 use catena::{Base, Matrix, Model, Scalar, State, StateView};
 use std::collections::HashMap;
 
-/// Whose variables the recursions are written in.
+/// Variables in which the recursions are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notation {
     /// Those of this library: loads, accelerations and inertias about the joints.
@@ -58,11 +58,11 @@ pub struct Section {
 /// The recursions of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// First moments and inertia tensors about the joints; in the papers' notation what B, p and M are made of.
+    /// First moments and inertia tensors about the joints; in the papers' notation the constituents of B, p and M.
     Constants,
     /// Velocities and accelerations, base to tips.
     Motion,
-    /// Force elements: places of the bodies they act on, their quantities, their wrenches.
+    /// Force elements: poses of the bodies they act on, their quantities, their wrenches.
     Elements,
     /// Loads and efforts, tips to base.
     Load,
@@ -79,11 +79,11 @@ pub enum Part {
 /// The recursions of one model.
 #[derive(Clone, Debug)]
 pub struct Recursion {
-    /// What is computed, in order.
+    /// The computed quantities, in order.
     pub sections: Vec<Section>,
     /// The symbols of the model's numbers, with their values.
     pub values: Vec<(String, f64)>,
-    /// Whose variables they are written in.
+    /// Variables in which they are written.
     pub notation: Notation,
 }
 
@@ -125,9 +125,9 @@ impl Recursion {
         })
     }
 
-    /// Largest difference between what the steps give at random states and the library's own τ, I, U, D, each relative to its
-    /// largest entry, and what v̇ misses of I v̇ = τ − bias, relative to the largest effort. Both in twice the digits of a double, so that a
-    /// difference is one of the formulas and not of round-off in them.
+    /// Largest difference between the results of the steps at random states and the library's own τ, I, U, D, each relative to its largest
+    /// entry, and the residual of I v̇ = τ − bias, relative to the largest effort. Both with twice the digits of a double, so that a
+    /// difference is due to the formulas and not to round-off.
     pub fn difference(&self, model: &Model) -> f64 {
         type D = DoubleDouble;
         let model = &without_dry_friction(model);
@@ -558,7 +558,7 @@ impl<'a> Notebook<'a> {
         seeds
     }
 
-    /// How a column changes, seen from its body.
+    /// Rate of change of a column relative to its body.
     pub(super) fn change(column: Motion<Expr>, seeds: &[(Expr, Expr)]) -> Motion<Expr> {
         let changing = rates(&column.to_array(), seeds);
         Motion::new(
@@ -567,7 +567,7 @@ impl<'a> Notebook<'a> {
         )
     }
 
-    /// What a freedom's effort has to move besides the bodies: its rotor, its spring, its damper.
+    /// Loads on a freedom's effort besides the bodies: its rotor, its spring, its damper.
     pub(super) fn at_joint(&self, l: usize) -> Expr {
         let q = Expr::symbols("q", self.model.nq());
         self.rotors[l] * self.vdot[l] + passive_force(&self.symbolic, &q, &self.v, l)
@@ -647,8 +647,8 @@ impl<'a> Notebook<'a> {
         }
     }
 
-    /// What force elements take off the loads of the bodies: minus their wrenches, in body axes about the origins. `velocity` gives that of a
-    /// body, of its origin and in its axes, from that of the body before.
+    /// Contribution of force elements to the loads of the bodies: minus their wrenches, in body axes about the origins. `velocity` gives that
+    /// of a body, of its origin and in its axes, from that of the body before.
     pub(super) fn elements(
         &mut self,
         velocity: impl Fn(&mut Self, usize, Motion<Expr>) -> Motion<Expr>,

@@ -34,14 +34,14 @@ pub(super) fn symbolic(
     with_symbols(model, symbols, Purpose::Formulas, &symbol, values)
 }
 
-/// What the symbols are for.
+/// Purpose of the symbols.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// For formulas to read.
     Formulas,
     /// For parameters of generated code.
     Code,
-    /// For proofs that hold whatever the numbers are.
+    /// For proofs that hold for any numbers.
     Proof,
 }
 
@@ -69,8 +69,8 @@ pub(crate) fn with_parameters(model: &Model, keep: Keep, parameters: &[f64]) -> 
     })
 }
 
-/// The model with symbols for everything that is not 0 or ±1, rotations too: three angles each. What holds for it holds exactly, whatever
-/// the numbers are. Also returns the rotor inertias.
+/// The model with symbols for everything that is not 0 or ±1, rotations too: three angles each. Identities that hold for it hold exactly
+/// for any numbers. Also returns the rotor inertias.
 pub(super) fn general(model: &Model) -> (Model<Expr>, Vec<Expr>) {
     let symbol = |name: &str, _: usize| Expr::symbol(name);
     let keep = Keep {
@@ -123,7 +123,7 @@ fn with_symbols(
     let Symbols { keep, single } = symbols;
     let mut kept = |is_kept: bool, name: String, value: f64| {
         let is_single = single.contains(&name);
-        // what is named, and the rest position of a spring, is a parameter even if it is zero
+        // named numbers, and the rest position of a spring, are parameters even if zero
         if is_single || is_kept && (value != 0.0 || name.starts_with("rest")) {
             let made = symbol(&name, values.len());
             values.push((name, value));

@@ -130,7 +130,7 @@ impl Derivation {
         written.collect()
     }
 
-    /// Quantities of the force elements in closed form: names and what they stand for, in order; none without elements, or where they are
+    /// Quantities of the force elements in closed form: names and their definitions, in order; none without elements, or where they are
     /// too long.
     pub fn python_quantities(&self) -> Option<Vec<(String, String)>> {
         let elements = self.equations.as_ref()?.elements.as_ref()?;

@@ -2,7 +2,7 @@
 //!
 //! Saha (1999), section 5.2 and appendix B, as in [`catena::algorithm::forward_dynamics`]. There M̂ is transformed to the parent by whole
 //! rotations, which is best for numbers. For expressions every step is a rotation in one plane or a shift along one axis (see
-//! [`steps`](super::steps)), and zeros of the elimination are kept longer. Velocities enter through the [`Reference`] alone: the recursion is that of
+//! [`steps`](super::steps)), and zeros of the elimination are kept longer. Velocities enter only through the [`Reference`]: the recursion is that of
 //! δ = v̇ − v̇° at rest.
 //!
 //! For a body moved by few freedoms the 21 numbers of the articulated inertia are too many. The first two freedoms of every path are solved
@@ -20,7 +20,7 @@ use catena::model::JointKind;
 use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
 use catena::{Matrix, Model, Scalar};
 
-/// Freedoms along a path that are solved together: with three, six numbers of M̂ would be projected, which takes longer than transforming M̂.
+/// Freedoms along a path that are solved together: with three, six numbers of M̂ would be projected, which costs more than transforming M̂.
 const LEADING: usize = 2;
 
 /// A freedom and the twist of a body due to it.
@@ -240,7 +240,7 @@ fn solve_some(h: &Matrix<Expr>, of: &[usize], b: &[Expr], x: &mut [Expr], invers
     }
 }
 
-/// (1): an inertia and a wrench projected on the leading freedoms, the wrench by `twists` and the inertia by `seen`.
+/// (1): an inertia and a wrench projected onto the leading freedoms, the wrench by `twists` and the inertia by `seen`.
 fn project(
     inertia: ArticulatedInertia<Expr>,
     wrench: Force<Expr>,

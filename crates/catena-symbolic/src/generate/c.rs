@@ -91,7 +91,7 @@ pub(super) fn files(module: &Module) -> Vec<File> {
     ]
 }
 
-/// Is there an angle that is more than a coordinate and a constant?
+/// Whether there is an angle that is more than a coordinate plus a constant.
 fn source_needs_single_sines(module: &Module) -> bool {
     let simple = |function: &Function, x: usize| match function.program.operations[x] {
         Node::Symbol(_) => true,

@@ -1,16 +1,16 @@
-//! Functions that CasADi loads as external ones, with their Jacobians: a C file beside the code, which calls it.
+//! Functions that CasADi loads as external ones, with their Jacobians: an additional C file, which calls the code.
 //!
-//! CasADi asks a library for `F` (the function), `F_n_in`, `F_name_in`, `F_sparsity_in` … and for `jac_F`, which takes the inputs and outputs
-//! of F and gives one block for each pair of an output and an input. Matrices are stored column after column.
+//! CasADi looks up in a library `F` (the function), `F_n_in`, `F_name_in`, `F_sparsity_in` … and `jac_F`, which takes the inputs and
+//! outputs of F and returns one block for each pair of an output and an input. Matrices are stored column after column.
 //!
 //! Four numbers of a quaternion p are scaled to length one before use; the change δ of an orientation, about the child's axes, is
-//! 2 p* ∘ dp, so that a change of the length does nothing.
+//! 2 p* ∘ dp, so that a change of the length has no effect.
 
 use super::{File, Function, Module, Question};
 use catena::error::{Error, ErrorKind, Result};
 use std::fmt::Write;
 
-/// Functions for CasADi: what they compute, and their derivatives by q, v and the third input.
+/// Functions for CasADi: their quantities, and their derivatives with respect to q, v and the third input.
 const FUNCTIONS: [(Question, [Question; 3]); 2] = [
     (
         Question::Inverse,
@@ -30,7 +30,7 @@ const FUNCTIONS: [(Question, [Question; 3]); 2] = [
     ),
 ];
 
-/// These questions and those whose answers are their derivatives.
+/// These quantities and their derivatives.
 pub(super) fn with_derivatives(questions: &[Question]) -> Vec<Question> {
     let mut all = questions.to_vec();
     for (question, derivatives) in FUNCTIONS {
@@ -209,7 +209,7 @@ fn external(module: &Module, function: &Function, derivatives: [&Function; 3]) -
     text
 }
 
-/// What CasADi asks about a function: its inputs and outputs with their names and shapes.
+/// What CasADi queries about a function: its inputs and outputs with their names and shapes.
 fn description(name: &str, inputs: &[(&str, &str)], outputs: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (way, arrays) in [("in", inputs), ("out", outputs)] {

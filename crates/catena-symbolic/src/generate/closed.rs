@@ -5,9 +5,9 @@
 //! I dv̇ − Jᵀ dλ = −∂(I v̇ + C v + g − Jᵀ λ),   J dv̇ = −∂(J v̇ − b)             v̇ and λ held on the right
 //! ```
 //!
-//! Straight-line code cannot decide about the rank of J. Closed positions are therefore examined beforehand: rows that follow from
-//! others in all of them are left out, and a mechanism whose independent rows differ between them is refused. Positions at dead points, where the rank is
-//! lower, and beside them are not among them: code is not valid there.
+//! Straight-line code cannot determine the rank of J. Closed positions are therefore examined beforehand: rows that follow from others in all of them are
+//! left out, and a mechanism whose independent rows differ between them is rejected. Positions at or near dead points, where the rank is lower, are
+//! excluded: the code is not valid there.
 
 use super::equations::{Traced, array, cost, passed_over, solve, unchanged};
 use super::sample::{LIMIT, ROUNDINGS, SMALLEST, Sample};
@@ -39,13 +39,13 @@ pub struct Loops {
     pub chosen: Vec<usize>,
     /// Regular closed states with their times.
     states: Vec<(f64, State)>,
-    /// Were positions at dead points, or beside them, found too?
+    /// Whether positions at or near dead points were found, too.
     pub has_dead_points: bool,
 }
 
 impl Loops {
     /// Examines closed positions of a model with constraints; a tree has none. A mechanism whose independent rows differ between regular
-    /// positions is refused.
+    /// positions is rejected.
     pub fn new(model: &Model) -> Result<Option<Self>> {
         let Some(mut loops) = Loops::examined(model)? else {
             return Ok(None);
@@ -87,8 +87,8 @@ impl Loops {
         Ok(true)
     }
 
-    /// Finds closed positions of a model with constraints, and chooses rows where their rank is highest. For code that tells by itself
-    /// where these rows are not enough.
+    /// Finds closed positions of a model with constraints, and chooses rows where their rank is highest. For code that detects where
+    /// these rows are not enough.
     pub(crate) fn examined(model: &Model) -> Result<Option<Self>> {
         if model.constraints().is_empty() {
             return Ok(None);
@@ -146,7 +146,7 @@ impl Loops {
         rows.collect()
     }
 
-    /// What the header of a file says about them.
+    /// Remarks about them in the header of a file.
     pub(super) fn head(&self) -> Vec<String> {
         let names = self.names();
         let mut lines = vec![
@@ -172,7 +172,7 @@ impl Loops {
         lines
     }
 
-    /// What holds only away from dead points.
+    /// Remark on dead points, where the code is not valid.
     pub fn note(&self) -> Option<String> {
         self.has_dead_points.then(|| {
             "The mechanism has dead points, where further rows depend on each other: not valid there.".into()
@@ -184,7 +184,7 @@ impl Loops {
         rules.any(|rule| matches!(rule, Rule::Driver { .. }))
     }
 
-    /// Refuses what code for closed chains cannot have.
+    /// Rejects options that code for closed chains does not support.
     pub(super) fn expect_possible(&self, question: Question, options: &CodeOptions) -> Result<()> {
         let refused = |what: &str, hint: &str| {
             let message = format!("code for the closed chain `{}` {what}", self.model.name());
@@ -310,7 +310,7 @@ impl Loops {
     }
 
     /// The program of [`Kernel::Closed`](catena::native::Kernel::Closed): v̇, a multiplier for every row (zero for those that are left
-    /// out), and the numbers that are positive where these are right. Of several variants the cheapest is taken.
+    /// out), and the numbers that are positive where these are valid. The cheapest of several variants is used.
     pub(crate) fn kernel(&self, options: &CodeOptions) -> Result<Program> {
         self.expect_possible(Question::Forward, options)?;
         let tree = self.model.clone().open_tree();
@@ -488,7 +488,7 @@ impl Loops {
                 if motion.multipliers.len() == self.chosen.len() {
                     numbers.extend(motion.multipliers);
                 } else {
-                    // the multipliers of the chosen rows do what those of all rows do
+                    // the multipliers of the chosen rows are equivalent to those of all rows
                     let (rows, state) = (&self.chosen, state.view());
                     numbers.extend(forward_dynamics_closed(model, rows, time, state, tau, &[]).1);
                 }
@@ -500,7 +500,7 @@ impl Loops {
     }
 }
 
-/// A state at random, or about that which the model begins with.
+/// A random state, or one near the model's initial state.
 fn guess(model: &Model, k: u64) -> State {
     let random = State::random(model, 100 + k);
     if k.is_multiple_of(2) {

@@ -31,7 +31,7 @@ pub(super) fn inertia_matrix(model: &Model<Expr>, rotors: &[Expr], q: &[Expr]) -
             composite[body.parent] = composite[body.parent] + own; // (23b)
         }
         for k in 0..body.kind.nv() {
-            // the wrench M̃ᵢ pₖ, carried to the base
+            // the wrench M̃ᵢ pₖ, propagated to the base
             let mut wrench = composite[i].momentum(kinematics.joint_column(model, i, k));
             let mut j = i;
             loop {

@@ -1,10 +1,10 @@
-//! A program as lines of source code; what differs between languages is in a [`Dialect`].
+//! A program as lines of source code; differences between languages are in a [`Dialect`].
 
 use super::Function;
 use crate::graph::{Handle, Node};
 use crate::program::Usage;
 
-/// How a language writes things.
+/// Syntax of a language.
 pub(super) trait Dialect {
     /// A number.
     fn number(&self, x: f64) -> String {
@@ -18,7 +18,7 @@ pub(super) trait Dialect {
     fn declare(&self, name: &str, value: &str) -> String;
     /// An output.
     fn store(&self, entry: &str, value: &str) -> String;
-    /// Sets entries `first` … `last` − 1 of an output to zero, where the language has a short way.
+    /// Sets entries `first` … `last` − 1 of an output to zero, where the language has a short form.
     fn clear(&self, _array: &str, _first: usize, _last: usize) -> Option<String> {
         None
     }
@@ -241,7 +241,7 @@ impl Walk<'_> {
         let Node::Mul(a, b) = self.operation(product.node()) else {
             unreachable!("only products come here");
         };
-        // a number first, so that the sign goes to it
+        // a number first, so that it takes the sign
         let (a, b) = match self.operation(b.node()) {
             Node::Constant(_) => (b, a),
             _ => (a, b),

@@ -18,8 +18,8 @@ use catena::spatial::Force;
 use catena::text::shown;
 use catena::{Base, Matrix, Model, Scalar, StateView};
 
-/// The frame of the Jacobian and the pose. Unless it is named: the one frame that the model defines besides those of its
-/// links, or else the last frame on the last body of a tree without branches.
+/// The frame of the Jacobian and the pose. Unless named: the only frame that the model defines besides those of its
+/// links, otherwise the last frame on the last body of a tree without branches.
 pub(super) fn chosen_frame<'a>(model: &'a Model, options: &CodeOptions) -> Result<&'a FrameInfo> {
     let tree = model.tree();
     let refused = |what: String| {
@@ -60,7 +60,7 @@ pub(super) fn chosen_frame<'a>(model: &'a Model, options: &CodeOptions) -> Resul
     })
 }
 
-/// Traces the algorithm that answers a question.
+/// Traces the algorithm of a quantity.
 pub(super) fn function(
     model: &Model,
     question: Question,
@@ -259,8 +259,8 @@ fn traced_ways(
     })
 }
 
-/// The program of a kernel of machine code, with its results in the order of [`Kernel`]. Of several variants the cheapest is
-/// taken. Kernels have no parameters: they contain the numbers of the model.
+/// The program of a kernel of machine code, with its results in the order of [`Kernel`]. The cheapest of several variants is
+/// used. Kernels have no parameters: they contain the numbers of the model.
 pub(super) fn kernel(model: &Model, kernel: Kernel, lanes: bool, options: &CodeOptions) -> Program {
     let reduced = model.clone().open_tree().reduced(options.dust);
     let options = &CodeOptions {
@@ -422,7 +422,7 @@ pub(super) struct Traced<'a> {
     independent: Vec<Expr>,
     /// Positions of the tree.
     q: Vec<Expr>,
-    /// Force elements stand in the frames of the given tree, with its own inertias: that tree and its positions.
+    /// Force elements are expressed in the frames of the given tree, with its own inertias: that tree and its positions.
     loaded: Option<(Model<Expr>, Vec<Expr>)>,
 }
 
@@ -538,7 +538,7 @@ impl<'a> Traced<'a> {
         Some((tree, motion))
     }
 
-    /// What the force elements do at velocities v, as efforts of the independent freedoms.
+    /// The force elements at velocities v, as efforts of the independent freedoms.
     fn loads(&self, v: &[Expr]) -> Option<Vec<Expr>> {
         let (tree, motion) = self.motion_under_load(v)?;
         let mut wrenches = vec![Force::zero(); tree.body_count() + 1];
@@ -553,7 +553,7 @@ impl<'a> Traced<'a> {
         Some(independent)
     }
 
-    /// Efforts with those of the force elements.
+    /// Efforts plus those of the force elements.
     fn pushed(&self, tau: &[Expr]) -> Vec<Expr> {
         let mut sum = tau.to_vec();
         for (sum, load) in sum

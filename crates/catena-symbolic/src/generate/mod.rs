@@ -48,7 +48,7 @@ pub enum Language {
     Rust,
     /// C99, for microcontrollers as well; with `CATENA_LANES` for several states at once.
     C,
-    /// Python, with the standard library alone.
+    /// Python, with the standard library only.
     Python,
     /// MATLAB and GNU Octave.
     Matlab,
@@ -70,14 +70,13 @@ pub struct CodeOptions {
     /// Name of the files and prefix of the functions; the model's name if empty.
     pub name: String,
     /// Tolerance of [`Model::swept`]: numbers this close to 0 or ±1 are made exactly that. Above [`CodeOptions::DUST`] the tests of the
-    /// code compare with the model so changed, and [`Function::snapping_error`] is the resulting change.
+    /// code compare with the model changed in this way, and [`Function::snapping_error`] is the resulting change.
     pub dust: f64,
-    /// Frame of the Jacobian and the pose. If empty, it is the one frame that the model defines besides those of its links, or
-    /// else the last frame on the last body; a model with more than one of either is refused.
+    /// Frame of the Jacobian and the pose. If empty, it is the only frame that the model defines besides those of its links,
+    /// otherwise the last frame on the last body; a model with more than one of either is rejected.
     pub frame: String,
     /// Numbers of the model that are passed to the functions in an array `p` instead of being written into the code; those that are zero stay
-    /// zero. The model is then taken in its own frames, and inertias are regrouped by the code where
-    /// that makes it shorter.
+    /// zero. The model then keeps its own frames, and the code regroups inertias where that makes it shorter.
     pub parameters: Keep,
 }
 
@@ -111,7 +110,7 @@ pub struct Array {
 /// One function of the generated code.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The question it answers.
+    /// Its quantity.
     pub question: Question,
     /// What it reads.
     pub inputs: Vec<Array>,
@@ -127,7 +126,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// How far the results of code may be from those of its samples, relative to the largest number of each.
+    /// Allowed difference of the results of code from those of its samples, relative to the largest number of each.
     pub fn limit(&self) -> f64 {
         catena::residual::largest_of(self.samples.iter().map(|sample| sample.limit))
     }
@@ -173,7 +172,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Traces and optimises the functions that answer these questions.
+    /// Traces and optimises the functions for these quantities.
     pub fn new(model: &Model, questions: &[Question], options: &CodeOptions) -> Result<Self> {
         expect_usable(model, options)?;
         expect_small(model)?;
@@ -391,7 +390,7 @@ fn expect_usable(model: &Model, options: &CodeOptions) -> Result<()> {
     Ok(())
 }
 
-/// Names that a module cannot have in one of the languages, or that would shadow a name it needs.
+/// Names that are not allowed for a module in one of the languages, or that would shadow a name it needs.
 const TAKEN: [&str; 69] = [
     "abstract", "alloc", "and", "as", "assert", "async", "await", "become", "box", "break",
     "class", "const", "continue", "core", "crate", "def", "del", "do", "dyn", "elif", "else",

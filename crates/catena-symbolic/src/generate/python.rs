@@ -1,4 +1,4 @@
-//! Python with the standard library alone: to read, to check, and as a starting point for other tools.
+//! Python with the standard library only: to read, to check, and as a starting point for other tools.
 
 use super::emit::{Dialect, body};
 use super::{File, Function, Module};

@@ -1,6 +1,6 @@
-//! What a generated function can answer.
+//! Quantities that a generated function can compute.
 
-/// A question to a model.
+/// A quantity of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
     /// Efforts of a motion.
@@ -55,13 +55,13 @@ impl Question {
         ("forward_dtau", Question::ForwardByEffort),
     ];
 
-    /// The name of the function that answers it.
+    /// The name of its function.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(_, question)| *question == self);
         found.expect("every question is in the list").0
     }
 
-    /// Is the answer of a model with constraints that of the closed mechanism? Others are answered for its tree.
+    /// Whether, for a model with constraints, it is computed for the closed mechanism. Others are computed for its tree.
     pub(super) fn is_of_loops(self) -> bool {
         matches!(
             self,
@@ -72,7 +72,7 @@ impl Question {
         )
     }
 
-    /// These questions and those whose answers are the derivatives of `inverse` and `forward`, where these are among them.
+    /// These quantities and the derivatives of `inverse` and `forward`, where these are among them.
     pub fn with_derivatives(questions: &[Question]) -> Vec<Question> {
         super::casadi::with_derivatives(questions)
     }

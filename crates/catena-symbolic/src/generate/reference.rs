@@ -155,7 +155,7 @@ fn across(arm: Vec3<Expr>) -> [bool; 2] {
     [arm.x.is_zero(), arm.y.is_zero()]
 }
 
-/// How the positions of a joint change with its velocities.
+/// Rates of the positions of a joint, from its velocities.
 fn seeds(model: &Model<Expr>, q: &[Expr], v: &[Expr], body: usize) -> Vec<(Expr, Expr)> {
     let info = &model.tree().bodies[body];
     let mut seeds: Vec<(Expr, Expr)> = Vec::new();

@@ -138,7 +138,7 @@ fn test(module: &Module) -> String {
 /// Functions with more operations are not tested in lanes: compilers take minutes for them.
 const TESTED_IN_LANES: u64 = 1000;
 
-/// The samples of a function, a test that calls it with one after the other, and one that calls it once with all of them.
+/// The samples of a function, a test that calls it with one after another, and one that calls it once with all of them.
 fn test_of(name: &str, function: &Function) -> String {
     let question = function.question.name();
     let upper = question.to_uppercase();

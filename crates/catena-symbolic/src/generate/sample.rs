@@ -1,4 +1,4 @@
-//! Numbers for the tests of generated code, computed by the library on the model as it was given.
+//! Numbers for the tests of generated code, computed by the library on the original model.
 
 use super::equations::{chosen_frame, direction, eliminated, parameters, upper_places};
 use super::{CodeOptions, Question};
@@ -16,7 +16,7 @@ use catena::{Base, Dynamics, Model, State, StateView};
 pub(super) struct Sample {
     pub inputs: Vec<f64>,
     pub outputs: Vec<f64>,
-    /// How far code may be from the outputs, relative to the largest of them.
+    /// Allowed difference of code from the outputs, relative to the largest of them.
     pub limit: f64,
 }
 
@@ -32,7 +32,7 @@ pub(super) const SMALLEST: f64 = 1e-3;
 /// States per function.
 const COUNT: u64 = 3;
 
-/// The samples, and how far snapping moved their numbers.
+/// The samples, and how much snapping changed their numbers.
 ///
 /// With a tolerance above the default the numbers are those of the snapped model, whose code is tested.
 pub(super) fn samples(
@@ -141,7 +141,7 @@ fn sample(
     let mut limit = LIMIT;
     for seed in 1..=2 {
         let changed = model.with_other_last_digits(seed);
-        // a nearly singular model may be singular with other last digits
+        // a nearly singular model may become singular when its last digits change
         if let Ok(moved) = self::outputs(&changed, question, options, &state, &x) {
             let spread = relative(&moved, &outputs, largest(&outputs).max(SMALLEST));
             limit = larger(limit, ROUNDINGS * spread);

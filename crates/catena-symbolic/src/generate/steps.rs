@@ -15,7 +15,7 @@
 //! [p q; r u]' = [p − x,  q + y;  r + y,  u + x]                                              (2)
 //! ```
 //!
-//! which keeps small entries beside large ones accurate; larger angles are rotated by a right angle first.
+//! which keeps small entries next to large ones accurate; larger angles are rotated by a right angle first.
 
 use crate::Expr;
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -96,7 +96,7 @@ fn turn_symmetric(s: Sym3<Expr>, axis: usize, sin: Expr, cos: Expr) -> Sym3<Expr
     Sym3::from_upper(turn_matrix(s.full(), axis, sin, cos))
 }
 
-/// [`ArticulatedInertia::shifted`], along one axis with every length factored out: nothing is left to be collected later.
+/// [`ArticulatedInertia::shifted`], along one axis with every length factored out: nothing remains to be collected later.
 fn shift(m: ArticulatedInertia<Expr>, arm: Vec3<Expr>) -> ArticulatedInertia<Expr> {
     let arms = arm.to_array();
     let along: Vec<usize> = (0..3).filter(|&k| !arms[k].is_zero()).collect();
@@ -163,7 +163,7 @@ impl Step {
         }
     }
 
-    /// A vector, from the parent to the body: shifts do nothing to it.
+    /// A vector, from the parent to the body: shifts do not affect it.
     pub fn vector_in(self, v: Vec3<Expr>) -> Vec3<Expr> {
         match self {
             Step::Turn { axis, sin, cos } => turn_vector(v, axis, -sin, cos),
@@ -211,7 +211,7 @@ pub(super) fn placed(place: Pose<Expr>) -> Vec<Step> {
 pub(super) struct Way {
     pub inner: Vec<Step>,
     pub outer: Vec<Step>,
-    /// Is the joint's own motion e_z q̇, about z, which the inner steps leave alone?
+    /// Whether the joint's own motion is e_z q̇, about z, which the inner steps leave unchanged.
     pub turning: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Register allocation, and the code that follows from it.
 //!
 //! The code has no branches, so the next use of every value is known. When a register is needed and none is free, the value
-//! whose next use is farthest away is spilled to the frame (Belady), unless it is in memory already. A value in memory that
+//! whose next use is farthest away is spilled to the frame (Belady), unless it is already in memory. A value in memory that
 //! is used once is read by the instruction that uses it.
 
 use super::encode::{Base, Encoder, Operand, Order, Place, Plain, Register};
@@ -217,7 +217,7 @@ impl Allocation {
         self.later(now, value) == u32::MAX
     }
 
-    /// A value as last operand: its register, or where it lies in memory.
+    /// A value as last operand: its register, or its place in memory.
     fn operand(&mut self, now: u32, value: Value, others: &[Value]) -> Operand {
         if self.register[value as usize].is_none() {
             let next = self.later(now, value);
@@ -286,7 +286,7 @@ impl Allocation {
                     .copied()
                     .unwrap_or(u32::MAX),
             );
-            // at equal distance a value that is in memory anyway goes first
+            // at equal distance a value that is already in memory is evicted first
             let rank = 2 * next + u64::from(self.home[value as usize].is_some());
             if farthest.is_none_or(|(best, _)| rank > best) {
                 farthest = Some((rank, register));

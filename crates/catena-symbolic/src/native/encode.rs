@@ -8,7 +8,7 @@ use catena::native::Width;
 /// A register that holds numbers.
 pub(super) type Register = u8;
 
-/// The registers that hold addresses when the code is entered: its arguments, in order.
+/// The registers that hold addresses at the call: its arguments, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Base {
     /// Sines, cosines and spilled values.
@@ -65,7 +65,7 @@ pub(super) struct Encoder {
     width: Width,
 }
 
-/// What an instruction is, before its operands.
+/// An instruction without its operands.
 #[derive(Clone, Copy)]
 struct Opcode {
     map: u8,
@@ -299,7 +299,7 @@ fn extended(width: Width) -> bool {
     width.extended()
 }
 
-/// Every instruction in every form, read back by a disassembler of other authors.
+/// Every instruction in every form, read back by an independent disassembler.
 #[cfg(test)]
 mod tests {
     use super::{Base, Encoder, Operand, Order, Place, Plain, Register, extended, lanes};
@@ -315,7 +315,7 @@ mod tests {
         (Base::Input, Name::R8),
         (Base::Output, Name::R9),
     ];
-    /// About the borders of short displacements, and far away.
+    /// Near the limits of short displacements, and far away.
     const INDICES: [u32; 12] = [0, 1, 3, 4, 5, 15, 16, 31, 127, 128, 129, 1_000_000];
 
     fn widths() -> [Width; 4] {
@@ -348,7 +348,7 @@ mod tests {
         first + u32::from(register)
     }
 
-    /// All places that are tried.
+    /// All places tested.
     fn places() -> impl Iterator<Item = Place> {
         let at = |(base, _)| INDICES.map(|index| Place { base, index });
         BASES.into_iter().flat_map(at)

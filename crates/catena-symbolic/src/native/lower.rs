@@ -60,7 +60,7 @@ impl Step {
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     pub steps: Vec<Step>,
-    /// Where a value lies in memory from the beginning.
+    /// Place of a value that is in memory from the beginning.
     pub home: Vec<Option<Place>>,
     pub constants: Vec<f64>,
     /// Angles whose sines lie at the beginning of the frame, and then their cosines.
@@ -74,8 +74,8 @@ pub(super) fn lowered(program: &Program, places: &[Option<u32>]) -> Result<Steps
     Lowering::new(program)?.done(places)
 }
 
-/// Where results go among the outputs of code, and the number of outputs: of the first few results each value is stored once and zeros
-/// are not stored; the others follow one after another.
+/// Indices of results among the outputs of code, and the number of outputs: among the first few results each distinct value is stored
+/// once and zeros are not stored; the others follow one after another.
 pub(super) fn places(program: &Program, shared: usize) -> (Vec<Option<u32>>, usize) {
     let mut known: HashMap<Handle, u32> = HashMap::new();
     let mut places = Vec::with_capacity(program.outputs.len());
@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
         Ok(lowering)
     }
 
-    /// The sines that are needed, all computed before the code is entered.
+    /// The sines that are needed, all computed before the call.
     fn list_angles(&mut self) -> Result<()> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.program.operations.len()];
@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// A coordinate times a constant, and a constant: joints that follow others turn by a multiple of a coordinate.
+    /// A coordinate times a constant, plus a constant: joints that follow others turn by a multiple of a coordinate.
     fn angle(&self, at: usize) -> Option<Angle> {
         let (position, factor, offset) = self.affine(Handle::new(at, false))?;
         Some(Angle {
@@ -187,7 +187,7 @@ impl<'a> Lowering<'a> {
         Some((position, sign * factor, sign * offset))
     }
 
-    /// Where a symbol's number is found.
+    /// Location of a symbol's number.
     fn place(&self, symbol: u32) -> Option<(Base, u32)> {
         let name = &self.program.symbols[symbol as usize];
         let (array, index) = name.trim_end_matches(']').split_once('[')?;

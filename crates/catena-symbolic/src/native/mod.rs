@@ -1,9 +1,9 @@
 //! Machine code for one model: its straight-line programs assembled in memory, for one state or for the lanes of a register.
 //!
-//! The general recursions traverse any tree; many of their factors are 0 or 1 for a given robot. Here the algorithm is traced in
-//! symbols, simplified for the numbers of this model, and assembled for this processor, in milliseconds and without a compiler
-//! (in the files `lower`, `allocate` and `encode`). [`compile`] compares the code with the general recursions at random states
-//! before it returns it.
+//! The general recursions traverse any tree; many of their factors are 0 or 1 for a given robot. Here the algorithm is traced
+//! symbolically, simplified for the numbers of this model, and assembled for this processor, in milliseconds and without a
+//! compiler (in the files `lower`, `allocate` and `encode`). [`compile`] compares the code with the general recursions at random
+//! states before it returns it.
 //!
 //! ```
 //! use catena::{Dynamics, State, model::embedded};
@@ -33,10 +33,10 @@ use catena::{Base, Cpu, Dynamics, Model, State};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is compiled.
+/// Options of the compilation.
 #[derive(Clone, Debug)]
 pub struct NativeOptions {
-    /// What the code answers.
+    /// Quantities to compute.
     pub kernels: Vec<Kernel>,
     /// Code for one state at a time.
     pub single: bool,
@@ -72,7 +72,7 @@ pub fn for_simulation(model: &Model) -> Result<Compiled> {
     compile(model, &options)
 }
 
-/// Freedoms beyond which the general algorithm is faster anyway. Derivatives of an expression grow with the depth of the tree.
+/// Degrees of freedom beyond which the general algorithm is faster anyway. Derivatives of an expression grow with the depth of the tree.
 fn most_freedoms(kernel: Kernel) -> usize {
     match kernel {
         Kernel::Inverse | Kernel::Forward | Kernel::Closed => usize::MAX,
@@ -95,15 +95,15 @@ fn largest(kernel: Kernel, lanes: bool) -> usize {
     }
 }
 
-/// How far compiled and general results may differ, relative to the largest number of a result: round-off of a model with long
-/// sums stays far below.
+/// Allowed difference between compiled and general results, relative to the largest number of a result: round-off of a model
+/// with long sums stays far below.
 const AGREEMENT: f64 = 1e-9;
 
-/// At how many states.
+/// Number of states at which they are compared.
 const STATES: u64 = 3;
 
 /// Traces, assembles and checks the code of a model. Where the general algorithm is faster, there is no code: [`Compiled::code`] returns
-/// what there is. For a model with loops there is code for [`Kernel::Closed`] alone, which [`CompiledChain`](catena::CompiledChain)
+/// what there is. For a model with loops there is code only for [`Kernel::Closed`], which [`CompiledChain`](catena::CompiledChain)
 /// and [`Batch`](catena::Batch) run.
 pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     model.expect_no_forces("compiled code")?;
@@ -322,8 +322,8 @@ fn agree(
     judge(model, worst)
 }
 
-/// Compares the code of a closed chain with the general algorithm at the closed states at which its rows were examined, as far as it
-/// says that it is right there. Code that never does is of no use.
+/// Compares the code of a closed chain with the general algorithm at the closed states at which its rows were examined, wherever its
+/// signs say that it is valid. Code that is valid nowhere is useless.
 fn agree_closed(
     model: &Model,
     loops: &generate::Loops,
@@ -372,7 +372,7 @@ fn codes_of(compiled: &Compiled, widths: &[Width]) -> usize {
     widths.iter().filter(with_code).count()
 }
 
-/// Refuses code that differs.
+/// Rejects code that differs.
 fn judge(model: &Model, (worst, kernel): (f64, Kernel)) -> Result<()> {
     if within(worst, AGREEMENT) {
         return Ok(());
@@ -402,7 +402,7 @@ mod tests {
             .collect()
     }
 
-    /// A program of so many operations, each of earlier results, near or far; with so many outputs of either sign.
+    /// A program of this many operations, each of earlier results, near or far; with this many outputs of either sign.
     fn random_program(random: &mut Random, operations: usize, outputs: usize) -> Program {
         scope(|| {
             let mut known: Vec<Expr> = Vec::new();

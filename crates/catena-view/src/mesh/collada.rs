@@ -54,7 +54,7 @@ pub(super) fn parts(text: &str) -> Result<Vec<Part>, Refusal> {
     Ok(found)
 }
 
-/// What an element of a node does to what comes after it.
+/// The transformation of an element of a node.
 fn transform(element: Node<'_, '_>) -> Result<Affine, Refusal> {
     let tag = element.tag_name().name();
     let list = numbers(element)?;
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A node that contains itself ends.
+    /// A node that contains itself terminates.
     #[test]
     fn a_scene_without_end_is_refused() {
         let round = FILE.replace(

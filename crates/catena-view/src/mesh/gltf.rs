@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::path::Path;
 
-/// The parts that the scene places. Buffers in files of their own are looked for in `folder`.
+/// The parts that the scene places. Buffers in separate files are looked up in `folder`.
 pub(super) fn parts(bytes: &[u8], folder: &Path) -> Result<Vec<Part>, Refusal> {
     let (text, binary) = chunks(bytes)?;
     let document: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
@@ -95,13 +95,13 @@ fn buffer(buffer: &Value, binary: Option<&[u8]>, folder: &Path) -> Result<Vec<u8
     std::fs::read(folder.join(&name)).map_err(|error| format!("its buffer `{name}`: {error}"))
 }
 
-/// The nodes of a list, where they are.
+/// The nodes of a list, with their transformations.
 fn nodes(list: &Value, place: Affine) -> Vec<(Value, Affine)> {
     let list = list.as_array().into_iter().flatten();
     list.map(|index| (index.clone(), place)).collect()
 }
 
-/// What a node does to what is in it.
+/// The transformation of a node.
 fn transform(node: &Value) -> Result<Affine, Refusal> {
     if !node["matrix"].is_null() {
         // column by column
@@ -346,7 +346,7 @@ mod tests {
         assert!(refusal.contains("not in its folder"), "{refusal}");
         let whole = binary(&document, &bytes);
         for length in 0..whole.len() {
-            // cut off anywhere: refused, or its padding is missing
+            // cut off anywhere: rejected, or its padding is missing
             let _ = parts(&whole[..length], Path::new(""));
         }
         assert!(parts(&whole[..whole.len() - 8], Path::new("")).is_err());

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The recursions are those of the tree. In (2) the efforts at v̇ = 0 are those of inverse dynamics, and the inertia matrix is
-//! factorized over clusters (`factorization/clusters.rs`): O(n), however many couplings there are.
+//! factorized over clusters (`factorization/clusters.rs`): O(n), regardless of the number of couplings.
 
 use crate::algorithm::Card;
 use crate::algorithm::factorization::ClusterFactorization;

@@ -1,15 +1,15 @@
 //! Wrenches, energies and powers of the force elements of a model.
 //!
 //! The formulas are those of [`Spring`], [`Torsion`], [`ConstantForce`], [`Drag`] and [`GravityGradient`]. Each element is
-//! evaluated from poses and velocities of bodies and adds a wrench to the bodies it acts on, which from there on is an external wrench to
-//! all recursions:
+//! evaluated from poses and velocities of bodies and adds a wrench to the bodies it acts on, which all recursions then treat as an
+//! external wrench:
 //!
 //! ```text
 //! τ = I v̇ + C v + gravity + passive − Jᵀ (w(ext) + w(elements))
 //! ```
 //!
 //! [`inverse_dynamics`](super::inverse_dynamics::inverse_dynamics) and
-//! [`forward_dynamics`](super::forward_dynamics::forward_dynamics) do that by themselves.
+//! [`forward_dynamics`](super::forward_dynamics::forward_dynamics) include the elements automatically.
 
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -33,12 +33,12 @@ pub const CARD: Card = Card {
     source: "definition; Hughes 1986 and Clohessy & Wiltshire 1960 for gravity gradients",
 };
 
-/// What an element does at a state.
+/// The action of an element at a state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Action<S> {
     /// Its potential energy, J; zero where it has none.
     pub energy: S,
-    /// Power that it brings in from outside, W.
+    /// Power that it supplies from outside, W.
     pub work: S,
     /// Power that it dissipates, W.
     pub dissipated: S,
@@ -69,7 +69,7 @@ pub fn element_wrenches<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// Adds the wrenches of one element, and says what it does.
+/// Adds the wrenches of one element, and returns its action.
 pub fn act<S: Scalar, P: Parameter<S>>(
     element: &ForceElement,
     model: &Model<P>,
@@ -89,8 +89,8 @@ pub fn act<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// Sine and cosine, times a common factor, of the angle by which a torsion is deflected from where it is at rest. Its [`act`] takes their
-/// arc tangent; formulas name the angle by them.
+/// Sine and cosine, times a common factor, of the angle by which a torsion is deflected from its rest position. Its [`act`] takes their
+/// arc tangent; formulas denote the angle by them.
 pub fn deflection_of<S: Scalar>(torsion: &Torsion, kinematics: &Kinematics<S>) -> [S; 2] {
     let scene = Scene {
         kinematics,
@@ -116,7 +116,7 @@ pub fn element_energies<S: Scalar, P: Parameter<S>>(
     energies
 }
 
-/// The external wrenches with those of the elements: `external` itself where there are none, else a sum that is kept in `sum`.
+/// The external wrenches plus those of the elements: `external` itself where there are none, else a sum that is kept in `sum`.
 #[inline(always)]
 pub(crate) fn loaded<'a, S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -164,7 +164,7 @@ impl<S: Scalar, P: Parameter<S>> Task for Loading<'_, S, P> {
     }
 }
 
-/// Jᵀ w of wrenches on the bodies: the efforts that do what they do. The wrenches become those through the joints.
+/// Jᵀ w of wrenches on the bodies: the equivalent efforts. Overwrites the wrenches with those through the joints.
 pub fn generalized<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     kinematics: &Kinematics<S>,
@@ -241,8 +241,8 @@ pub(crate) fn slopes(model: &Model, state: &State) -> [Matrix; 2] {
     slopes
 }
 
-/// Gravity of the gradients at a point of the world with a velocity, and the angular velocity of the world's axes: what an accelerometer
-/// does not feel, and a gyroscope does.
+/// Gravity of the gradients at a point of the world with a velocity, which an accelerometer does not measure, and the angular velocity
+/// of the world's axes, which a gyroscope does.
 pub(crate) fn field_at(
     model: &Model,
     point: Vec3<f64>,
@@ -275,15 +275,15 @@ pub(crate) fn field_at(
     (gravity, turning)
 }
 
-/// How far a torsion is turned.
+/// Deflection of a torsion.
 struct Deflected<S> {
     /// Sine and cosine of θ − θ₀, times a common factor.
     of_angle: [S; 2],
-    /// In world axes: what the torque acts along.
+    /// Direction of the torque, in world axes.
     axis: Vec3<S>,
 }
 
-/// Bodies in motion, and what acts on them.
+/// Bodies in motion, and the wrenches on them.
 struct Scene<'a, S> {
     kinematics: &'a Kinematics<S>,
     wrenches: &'a mut [Force<S>],
@@ -299,7 +299,7 @@ impl<S: Scalar> Scene<'_, S> {
         self.rotation(body) * self.kinematics.velocity[body].angular
     }
 
-    /// Place and velocity of a point in the world.
+    /// Position and velocity of a point in the world.
     fn point(&self, at: &BodyPoint) -> [Vec3<S>; 2] {
         let (pose, velocity) = (
             self.kinematics.world_from_body[at.body],
@@ -560,7 +560,7 @@ fn axial<S: Scalar>(m: Mat3<S>) -> Vec3<S> {
     Vec3::new(m.y.z, m.z.x, m.x.y)
 }
 
-/// |v| and 1/|v|; both zero for no vector, where they have no derivatives either.
+/// |v| and 1/|v|; both zero for the zero vector, where they have no derivatives either.
 fn length_and_inverse<S: Scalar>(v: Vec3<S>) -> (S, S) {
     let (zero, squared) = (S::zero(), v.dot(v));
     let is_there = zero.less(squared);
@@ -574,7 +574,7 @@ fn length_and_inverse<S: Scalar>(v: Vec3<S>) -> (S, S) {
 /// The angle of the point (x, y), between −π and π.
 ///
 /// The ratio of the smaller to the larger coordinate is an angle of up to 45°, which is halved twice, t → t/(1 + √(1 + t²)), and
-/// summed as a series; one step of Newton's method makes it exact in every scalar, and its derivatives with it.
+/// summed as a series; one step of Newton's method makes it and its derivatives exact in every scalar.
 pub fn atan2<S: Scalar>(y: S, x: S) -> S {
     let (zero, number) = (S::zero(), S::constant);
     let positive = |x: S| S::select(x.less(zero), -x, x);
@@ -628,7 +628,7 @@ mod tests {
         ] {
             assert!((atan2(y, x) - angle).abs() < 1e-15, "{y} {x}");
         }
-        // twice the digits: the tangent comes back
+        // twice the digits: the tangent is recovered
         let angle = DoubleDouble::constant(0.7);
         let (s, c) = angle.sin_cos();
         let rest = (atan2(s, c) - angle).value();

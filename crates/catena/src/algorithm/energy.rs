@@ -21,7 +21,7 @@ pub const CARD: Card = Card {
 /// Energies and momenta of the moving bodies, in inertial components.
 #[derive(Clone, Copy, Debug)]
 pub struct MechanicalState<S> {
-    /// Kinetic energy, that of the rotors included.
+    /// Kinetic energy, including that of the rotors.
     pub kinetic: S,
     /// Potential energy in the gravity field, −Σ m g·r, zero at the origin of the world, and in gravity gradients.
     pub gravitational: S,
@@ -64,7 +64,7 @@ pub fn mechanical_state<S: Scalar, P: Parameter<S>>(
         kinetic += half * dof.armature.lift() * v[k] * v[k];
     }
     let gravity: Vec3<S> = model.gravity.lift();
-    // a system without mass has no mass centre: it is put at the origin, at rest
+    // a system without mass has no mass centre: it is set to the origin, at rest
     let has_mass = S::zero().less(mass);
     let inverse = S::select(
         has_mass,

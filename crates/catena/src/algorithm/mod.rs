@@ -24,7 +24,7 @@ pub(crate) mod relations;
 
 use crate::integrate;
 
-/// What an algorithm is: the record shown by `ALGORITHMS.md`.
+/// Description of an algorithm: the record shown by `ALGORITHMS.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
     /// Usual name.

@@ -1,4 +1,4 @@
-//! The natural orthogonal complement N and its decoupled factors N_l and N_d (DeNOC), with all that the papers make from them.
+//! The natural orthogonal complement N and its decoupled factors N_l and N_d (DeNOC), with all that the papers derive from them.
 //!
 //! Saha (1995) sec. 2–4, Saha (1999) eqs. 11–31 and app. B, for trees and joints with several freedoms. Twists t = (ω; ċ) are those
 //! of the **mass centres**, all vectors in **world axes**, as in the papers. j ≤ i means that body j is on the path from body i to the
@@ -30,7 +30,7 @@
 //! The rates, with ċ_ij = ċ_j − ċ_i, Ṁ_i = diag(ω̃_i I_i, 0), give the matrix of convective terms:
 //!
 //! ```text
-//! Ḃ_ij = [0 0; ċ̃_ij 0],   Ṗ_i = Ω_i P_i + (the change of P_i seen from the body)
+//! Ḃ_ij = [0 0; ċ̃_ij 0],   Ṗ_i = Ω_i P_i + (the change of P_i relative to the body)
 //! C = Nᵀ (M Ṅ + Ṁ N),   Ṅ = Ṅ_l N_d + N_l Ṅ_d                                                               (25)
 //! D̃_i = Ṁ_i + Σ_children D̃_c,   H̃_ij = M̃_i Ḃ_ij + Σ_children B_ciᵀ H̃_ci                                     (28)
 //! C_ij = P_iᵀ ( B_jiᵀ (M̃_j Ṗ_j + D̃_j P_j) + Σ_children B_ciᵀ H̃_cj P_j )      i ≤ j, c children of j          (29)
@@ -38,7 +38,7 @@
 //! ```
 //!
 //! A body without mass has its joint's origin in place of the mass centre. The objects are O(n) in size and cost; the matrices are
-//! made when asked for, and are dense. To compute with them is the business of the recursions: this page is for looking.
+//! dense and formed on request. They are for inspection; computation is done by the recursions.
 
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
@@ -103,7 +103,7 @@ impl<S: Scalar> Turned<S> {
     }
 }
 
-/// N_l, N_d and what belongs to them, at one state. Bodies are numbered from 1, freedoms from 0.
+/// N_l, N_d and related quantities at one state. Bodies are numbered from 1, freedoms from 0.
 #[doc(alias = "DeNOC")]
 #[doc(alias = "NOC")]
 #[derive(Clone, Debug)]
@@ -170,7 +170,7 @@ impl<S: Scalar> Denoc<S> {
         for i in 1..=n {
             let c: Vec3<S> = centres[i].lift();
             let (pose, velocity) = (work.world_from_body[i], work.velocity[i]);
-            // a motion of the body, given about its origin in its axes, about the mass centre in world axes
+            // converts a motion of the body about its origin in body axes to one about the mass centre in world axes
             let outside = |m: Motion<S>| {
                 Motion::new(
                     pose.rotation * m.angular,
@@ -262,7 +262,7 @@ impl<S: Scalar> Denoc<S> {
         self.centre[i]
     }
 
-    /// t_i, the angular velocity of body i and the velocity of its mass centre, that of a moving base included.
+    /// t_i, the angular velocity of body i and the velocity of its mass centre, including that of a moving base.
     pub fn twist(&self, i: usize) -> Motion<S> {
         self.twist[i]
     }
@@ -360,7 +360,7 @@ impl<S: Scalar> Denoc<S> {
         self.blocks(&self.body, &|i, j| self.transfer(i, j))
     }
 
-    /// Blocks of pairs of bodies, for those of the list that are on the path of each other, in its order.
+    /// Blocks of pairs of bodies on a common path to the base, for the bodies of the list in its order.
     fn blocks(&self, bodies: &[usize], block: &dyn Fn(usize, usize) -> [[S; 6]; 6]) -> Matrix<S> {
         let mut matrix = Matrix::zeros(6 * bodies.len(), 6 * bodies.len());
         for (row, &i) in bodies.iter().enumerate() {
@@ -404,7 +404,7 @@ impl<S: Scalar> Denoc<S> {
         matrix
     }
 
-    /// N, 6n × nv: the twists of all mass centres are N v, and what a moving base adds. Column k has B_ij p_k for the bodies i that
+    /// N, 6n × nv: the twists of all mass centres are N v, plus those of a moving base. Column k has B_ij p_k for the bodies i that
     /// freedom k of joint j moves.
     #[doc(alias = "T")]
     pub fn n(&self) -> Matrix<S> {
@@ -445,7 +445,7 @@ impl<S: Scalar> Denoc<S> {
         matrix
     }
 
-    /// Ṁ = diag(Ṁ_i), Ṁ_i = diag(ω̃_i I_i, 0): not the derivative of M, but Ṁ t is the gyroscopic moments.
+    /// Ṁ = diag(Ṁ_i), Ṁ_i = diag(ω̃_i I_i, 0): not the derivative of M, but Ṁ t gives the gyroscopic moments.
     pub fn mass_rate(&self) -> Matrix<S> {
         let size = 6 * self.body_count();
         let mut matrix = Matrix::zeros(size, size);
@@ -504,7 +504,7 @@ impl<S: Scalar> Denoc<S> {
     /// C by (28) and (29), without Ṅ.
     pub fn coriolis(&self) -> Matrix<S> {
         let n = self.body_count();
-        // D̃_j and Σ_children B_cjᵀ H̃_cj, which both act on angular parts alone
+        // D̃_j and Σ_children B_cjᵀ H̃_cj, both of which act on angular parts only
         let mut beyond = vec![Turned::zero(); n + 1];
         for i in (1..=n).rev() {
             beyond[i].moment = beyond[i].moment + self.gyroscopic(i);

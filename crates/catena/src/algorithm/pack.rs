@@ -1,15 +1,14 @@
 //! Several freedoms of one state in one register.
 //!
 //! The loops over pairs of freedoms treat every column alike. Where one state is computed at a time, a [`Pack`] holds
-//! one quantity of neighbouring columns; where the scalar is wide already (many states) or not `f64`, a pack
-//! is one column.
+//! one quantity of neighbouring columns; where the scalar is already wide (many states) or not `f64`, a pack is one column.
 
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-/// How columns of the scalar `S` are held together.
+/// How columns of the scalar `S` are grouped.
 pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
     /// Columns per pack.
     const WIDTH: usize;
@@ -101,7 +100,7 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     }
 }
 
-/// What is kept of a freedom, by name; also an array of numbers, for what treats all of them alike.
+/// Record of a freedom, with named fields; also an array of numbers, for code that treats all of them alike.
 ///
 /// # Safety
 ///
@@ -116,7 +115,7 @@ pub(crate) unsafe trait Record<M: Copy>: Copy {
     #[inline(always)]
     fn numbers(&self) -> &[M] {
         let length = size_of::<Self>() / size_of::<M>();
-        // SAFETY: the type is laid out as an array of so many `M`.
+        // SAFETY: the type is laid out as an array of that many `M`.
         unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).cast(), length) }
     }
 
@@ -125,7 +124,7 @@ pub(crate) unsafe trait Record<M: Copy>: Copy {
     #[inline(always)]
     fn numbers_mut(&mut self) -> &mut [M] {
         let length = size_of::<Self>() / size_of::<M>();
-        // SAFETY: the type is laid out as an array of so many `M`, and borrowed mutably.
+        // SAFETY: the type is laid out as an array of that many `M`, and borrowed mutably.
         unsafe { std::slice::from_raw_parts_mut(std::ptr::from_mut(self).cast(), length) }
     }
 }
@@ -140,7 +139,7 @@ macro_rules! record {
             $($(#[$field_about])* pub(crate) $field: [M; $length],)*
         }
 
-        // SAFETY: `repr(C)`, and all fields are arrays of `M`: there is no padding between or behind them.
+        // SAFETY: `repr(C)`, and all fields are arrays of `M`: there is no padding between or after them.
         #[allow(unsafe_code)]
         unsafe impl<M: $crate::scalar::Scalar> $crate::algorithm::pack::Record<M> for $name<M> {
             #[inline(always)]
@@ -154,12 +153,12 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// Where the records of freedoms go, the last freedom first.
+/// Destination of the records of freedoms, the last freedom first.
 pub(crate) trait Sink<R> {
     /// Storage for that of a freedom.
     fn room(&mut self, freedom: usize) -> &mut R;
 
-    /// Called when it is written.
+    /// Called once it is written.
     #[inline(always)]
     fn filled(&mut self, _freedom: usize) {}
 }

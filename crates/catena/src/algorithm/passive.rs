@@ -4,7 +4,7 @@
 //! passive = stiffness (q − rest) + damping v + friction sign(v),   sign(0) = 0
 //! ```
 //!
-//! It is the effort the actuator must add to overcome these: inverse dynamics adds it, forward dynamics subtracts it.
+//! This is the effort the actuator must add to overcome them: inverse dynamics adds it, forward dynamics subtracts it.
 
 use crate::algorithm::Card;
 use crate::model::Model;

@@ -51,7 +51,7 @@ pub(crate) struct Relations<M> {
 }
 
 impl<M: Scalar> Relations<M> {
-    /// With `rotations`, the freedoms of one rotation all count as on the path to the base of one another; else by their numbers.
+    /// With `rotations`, the freedoms of one rotation all count as on one another's path to the base; otherwise their order decides.
     pub fn new<S: Scalar, K: Pack<S, Many = M>, P>(model: &Model<P>, rotations: bool) -> Self {
         let tree = model.tree();
         let nv = model.nv();

@@ -1,8 +1,8 @@
 //! Articulated inertias in registers.
 //!
-//! Symmetric blocks are kept in full, so every step that makes them is symmetric to the last bit (ψ ψᵀ m̂ as (aᵢ aⱼ)/m̂, sums of a
-//! matrix and its transpose), and M̂' p is written, not subtracted: what keeps long chains accurate in components (see
-//! `spatial::elimination`) keeps them accurate here.
+//! Symmetric blocks are stored in full, so every operation that forms them is symmetric to the last bit (ψ ψᵀ m̂ as (aᵢ aⱼ)/m̂,
+//! sums of a matrix and its transpose), and M̂' p is written, not subtracted. This keeps long chains accurate, here as in
+//! components (see `spatial::elimination`).
 
 use super::links::Link;
 use super::moments::QuadMoments;
@@ -253,8 +253,8 @@ impl QuadArticulated {
     }
 }
 
-/// A and D of an inertia about a point from which the present one is seen at p: D' = D − C p̃ and A' = A + W + Wᵀ,
-/// W = ½ p̃ (D + D'). What is added last is what is ready last.
+/// A and D of an inertia about a point in which the present one is at p: D' = D − C p̃ and A' = A + W + Wᵀ,
+/// W = ½ p̃ (D + D'). The term that is ready last is added last.
 #[inline(always)]
 fn moved(
     a: QuadMat,

@@ -1,4 +1,4 @@
-//! The entries of small inertia matrices in registers: each column is carried to the base on its own.
+//! The entries of small inertia matrices in registers: each column is propagated to the base separately.
 //!
 //! Composite bodies are those of `algorithm::inertia_matrix::composite_bodies`; only (24) is computed in another order, one
 //! entry after another, without a dependency chain.
@@ -10,16 +10,16 @@ use crate::algorithm::inertia_matrix::composite_bodies::Placed;
 use crate::model::Model;
 use crate::scalar::Fused;
 
-/// A freedom on the way to the base.
+/// A freedom on the path to the base.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
-    /// Angular part of P, taken around (`zxy`), and linear part.
+    /// Angular part of P, permuted cyclically (`zxy`), and linear part.
     turned: Quad,
     linear: Quad,
-    /// Its joint, and that taken around (`yzx`).
+    /// Its joint, and that permuted cyclically (`yzx`).
     origin: Quad,
     origin_yzx: Quad,
-    /// The next freedom on the way to the base, itself if there is none.
+    /// The next freedom on the path to the base, itself if there is none.
     next: usize,
 }
 

@@ -3,11 +3,10 @@
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// May only [`Cpu::Baseline`] be detected? One flag and no other data: any order of memory serves.
+/// Whether only [`Cpu::Baseline`] may be detected. A single flag without other data: relaxed memory ordering suffices.
 static ONLY_BASELINE: AtomicBool = AtomicBool::new(false);
 
-/// One list of features per path, for what is detected and for what is compiled with it: `detected!` asks the processor, `with!` compiles
-/// functions.
+/// One list of features per path, for both detection and compilation: `detected!` queries the processor, `with!` compiles functions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! path {
     ($dollar:tt $detected:ident, $with:ident, $($feature:tt)*) => {
@@ -33,7 +32,7 @@ path!($ avx512_detected, with_avx512,
 /// An instruction set. A plain build contains all of them and chooses at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cpu {
-    /// What every processor of the architecture has.
+    /// The instructions that every processor of the architecture has.
     Baseline,
     /// AVX2 with fused multiply-add: four lanes.
     Avx2,
@@ -42,15 +41,15 @@ pub enum Cpu {
 }
 
 impl Cpu {
-    /// The best this processor has, or what the environment variable `CATENA_CPU` (`baseline`, `avx2`, `avx512`) asks for.
+    /// The best this processor has, or what the environment variable `CATENA_CPU` (`baseline`, `avx2`, `avx512`) selects.
     ///
-    /// A value that [`wanted`](Self::wanted) refuses counts as none: a library cannot refuse to be loaded. Programs ask
+    /// A value that [`wanted`](Self::wanted) rejects is ignored: a library cannot refuse to be loaded. Programs call
     /// [`wanted`](Self::wanted) when they start.
     pub fn detect() -> Self {
         Cpu::wanted().unwrap_or_else(|_| Cpu::best())
     }
 
-    /// The path that `CATENA_CPU` asks for, or the best; an error where it is none of the three, or not available on this processor.
+    /// The path that `CATENA_CPU` selects, or the best; an error where it is none of the three, or not available on this processor.
     ///
     /// After [`only_baseline`](Self::only_baseline) it is always [`Cpu::Baseline`].
     pub fn wanted() -> Result<Self> {
@@ -63,8 +62,8 @@ impl Cpu {
         Cpu::from_name(&value.to_string_lossy())
     }
 
-    /// From here on this process detects [`Cpu::Baseline`] and nothing else: results then have the same bits on every processor of the
-    /// architecture. What was made before keeps its path, and `with_cpu` still gives the path it is asked for.
+    /// From now on this process detects only [`Cpu::Baseline`]: results then have the same bits on every processor of the
+    /// architecture. Existing workspaces keep their path, and `with_cpu` still gives the requested path.
     pub fn only_baseline() {
         ONLY_BASELINE.store(true, Ordering::Relaxed);
     }
@@ -114,7 +113,7 @@ impl Cpu {
 
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::single_component_path_imports)]
-// gives the macros, which have no path of their own, one
+// gives the macros a path, which they lack
 pub(crate) use {with_avx2, with_avx512};
 
 #[cfg(test)]

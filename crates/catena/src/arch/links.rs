@@ -7,7 +7,7 @@ use crate::spatial::{Mat3, RigidInertia};
 /// One body and the joint that carries it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// Where the body is in the tree, and its coordinates.
+    /// The body's place in the tree, and its coordinates.
     pub node: Node,
     /// Rotation of the joint's placement, by columns and by rows.
     pub columns: QuadMat,

@@ -87,7 +87,7 @@ impl QuadMoments {
         }
     }
 
-    /// Momentum of turning about z with rate 1: (−Σxz, −Σyz, Σxx + Σyy), (−h_y, h_x, 0).
+    /// Momentum of a rotation about z at unit rate: (−Σxz, −Σyz, Σxx + Σyy), (−h_y, h_x, 0).
     #[inline(always)]
     pub fn about_z(&self) -> QuadWrench {
         let s = &self.second;

@@ -17,8 +17,8 @@ use std::ops::{Add, Mul, Sub};
 
 /// (x, y, z, 0) in one AVX2 register.
 ///
-/// Private to the crate and made only by code that [`crate::Dynamics`] runs after it has seen AVX2 and FMA: that is what makes
-/// the intrinsics below sound. Everything is `#[inline(always)]` down to them, so that nothing but register code is left.
+/// Private to the crate and constructed only by code that [`crate::Dynamics`] runs after it has detected AVX2 and FMA: this
+/// makes the intrinsics below sound. Everything down to them is `#[inline(always)]`, so that only register code remains.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Quad(__m256d);
@@ -180,7 +180,7 @@ impl Quad {
     /// a × b, where a is constant and `a_yzx` is known too.
     #[inline(always)]
     pub fn cross_of(a: Quad, a_yzx: Quad, b: Quad) -> Quad {
-        // the third component of a × b is a.x b.y − a.y b.x, and so on around
+        // the third component of a × b is a.x b.y − a.y b.x, and so on cyclically
         a.mul_sub(b.yzx(), a_yzx * b).yzx()
     }
 
@@ -236,7 +236,7 @@ impl QuadMat {
         QuadMat { x: o, y: o, z: o }
     }
 
-    /// ã times a factor: what a × gives, by columns.
+    /// ã times a factor, by columns.
     #[inline(always)]
     pub fn skew(a: Quad, factor: f64) -> Self {
         // (0, a.z, −a.y), (−a.z, 0, a.x), (a.y, −a.x, 0)

@@ -26,7 +26,7 @@ struct OfPass {
     rate: [Quad; 2],
 }
 
-/// What derivatives of inverse dynamics need of a freedom: its vectors, and sums over rigid bodies. Vectors are transposed two by two.
+/// Record of a freedom for derivatives of inverse dynamics: its vectors, and sums over rigid bodies. Vectors are transposed in pairs.
 #[derive(Clone, Copy, Debug)]
 struct OfEfforts {
     pass: OfPass,
@@ -34,11 +34,11 @@ struct OfEfforts {
     origin_first: [Quad; 2],
     /// Columns of both matrices.
     second_convective: [Quad; 6],
-    /// Momentum, moment, force, and a place that is not used.
+    /// Momentum, moment, force, and an unused slot.
     momentum_wrench: [Quad; 4],
 }
 
-/// What derivatives of forward dynamics need of a freedom: its vectors, and sums over bodies that are free to move.
+/// Record of a freedom for derivatives of forward dynamics: its vectors, and sums over bodies that are free to move.
 #[derive(Clone, Copy, Debug)]
 struct OfAccelerations {
     pass: OfPass,
@@ -48,7 +48,7 @@ struct OfAccelerations {
     force: [Quad; 2],
     /// Columns of four matrices: rotational, coupling (transposed), translational, moments.
     matrices: [Quad; 12],
-    /// Columns of the fifth, and a place that is not used.
+    /// Columns of the fifth, and an unused slot.
     forces: [Quad; 4],
 }
 
@@ -172,13 +172,13 @@ impl QuadDerivatives {
         );
     }
 
-    /// What the entries of derivatives of inverse dynamics need, pack by pack.
+    /// Data for the entries of derivatives of inverse dynamics, pack by pack.
     #[inline(always)]
     pub fn fill_of_efforts<V: Vector>(&self, packs: &mut [PairRecord<Wide<V>>]) {
         fill_of_efforts(&self.of_efforts, packs);
     }
 
-    /// What the sweeps of derivatives of forward dynamics need.
+    /// Data for the sweeps of derivatives of forward dynamics.
     #[inline(always)]
     pub fn fill_of_accelerations<V: Vector>(&self, packs: &mut [SweepRecord<Wide<V>>]) {
         fill_of_accelerations(&self.of_accelerations, packs);
@@ -283,7 +283,7 @@ fn motion_pair(motion: &QuadMotion) -> [Quad; 2] {
     [motion.angular, motion.linear]
 }
 
-/// What the entries of derivatives of inverse dynamics need, pack by pack.
+/// Data for the entries of derivatives of inverse dynamics, pack by pack.
 #[inline(always)]
 fn fill_of_efforts<V: Vector>(records: &[OfEfforts], packs: &mut [PairRecord<Wide<V>>]) {
     for pack in 0..packs.len() {
@@ -312,7 +312,7 @@ fn fill_of_efforts<V: Vector>(records: &[OfEfforts], packs: &mut [PairRecord<Wid
     }
 }
 
-/// What the sweeps of derivatives of forward dynamics need, pack by pack.
+/// Data for the sweeps of derivatives of forward dynamics, pack by pack.
 #[inline(always)]
 fn fill_of_accelerations<V: Vector>(
     records: &[OfAccelerations],

@@ -12,7 +12,7 @@ use crate::scalar::{Fused, Scalar, Wide};
 use crate::space::{Constants, Eliminated, Space};
 use crate::spatial::{ArticulatedInertia, Force, Mat3, Pose, RigidInertia, Sym3, Vec3};
 
-/// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has seen AVX2 and FMA.
+/// Vectors in AVX2 registers. Recursions over them run only where [`crate::Dynamics`] has detected AVX2 and FMA.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registers;
 
@@ -36,7 +36,7 @@ impl<'m> Links<'m> {
     /// `links` are those of the model.
     #[inline(always)]
     pub fn new(model: &'m Model, links: &'m [Link]) -> Self {
-        // as many as there are bodies: loops over bodies need not check that again
+        // one per body: loops over bodies need no further bounds checks
         let links = &links[..=model.body_count()];
         Links { model, links }
     }

@@ -1,4 +1,4 @@
-//! Many states at once: one state per lane, the lanes of a register computed together, registers distributed to threads.
+//! Many states at once: one state per lane, the lanes of a register computed together, registers distributed over threads.
 
 mod advance;
 mod closed;
@@ -117,7 +117,7 @@ enum Path {
     Avx512(Vec<LaneWork<Avx512Register>>),
 }
 
-/// A failed state of a batch, and why.
+/// A failed state of a batch, and the reason.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Number of the state, counted from 0.
@@ -129,12 +129,12 @@ pub struct Failure {
 /// Dynamics of one model at many states, all on the same base, which is at rest unless [set](Self::set_base).
 ///
 /// States are stored one after another: `q` holds nq numbers per state, the others nv. Positions, velocities, accelerations and efforts of a
-/// single state serve all states, of which there are as many as there is room for results. Quaternions must be of unit length. Each
-/// state is computed as on its own: results do not depend on the other states nor on the number of threads (one unless
-/// [asked for](Self::threads)). Workspaces are made when a question is first asked; nothing is allocated after that.
+/// single state apply to all states; the length of the results gives the number of states. Quaternions must be of unit length. Each state is
+/// computed independently: results do not depend on the other states nor on the number of threads (one unless [set](Self::threads)).
+/// Workspaces are made when a quantity is first requested; nothing is allocated after that.
 ///
-/// Where some states fail (a joint without inertia, numbers that are not finite), the call returns an error that names the
-/// first of them; [`failures`](Self::failures) has all of them, with reasons, and the results of the others are valid.
+/// Where some states fail (a joint without inertia, non-finite numbers), the call returns an error that names the first of them;
+/// [`failures`](Self::failures) lists all of them, with reasons, and the results of the others are valid.
 ///
 /// ```
 /// use catena::{Batch, model::embedded};
@@ -156,9 +156,9 @@ pub struct Batch {
     cpu: Cpu,
     path: Path,
     base: Base<f64>,
-    /// How many states have factors, in the lanes that made them. Batches keep them nowhere else: 0 is all there is to know besides.
+    /// Number of states with factors, which stay in the lanes that made them; 0 for none.
     with_factors: usize,
-    /// Poses, or motions at the end of their trajectories.
+    /// Poses, or states at the end of their trajectories.
     poses: Vec<f64>,
     failures: Vec<Failure>,
     compiled: Option<Compiled>,
@@ -198,8 +198,8 @@ impl Batch {
         }
     }
 
-    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
-    /// else, and every check, is as in [`new`](Self::new).
+    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches.
+    /// Everything else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
         let mut batch = Batch::new(compiled.model());
         batch.compiled = Some(compiled.clone());
@@ -280,7 +280,7 @@ impl Batch {
         }
     }
 
-    /// The failed states of the last call; what was written for them is meaningless.
+    /// The failed states of the last call; their results are meaningless.
     pub fn failures(&self) -> &[Failure] {
         &self.failures
     }
@@ -358,8 +358,8 @@ impl Batch {
     }
 
     /// The upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
-    /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **What is below the diagonal is
-    /// unspecified.**
+    /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **Entries below the diagonal
+    /// are unspecified.**
     pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
         if self.is_coupled() {
             return self.coupled_inertia(q, inertia);
@@ -377,7 +377,7 @@ impl Batch {
         self.factorize_by(Factorize, q)
     }
 
-    /// Has every state factorized; a call that fails leaves no factors.
+    /// Factorizes every state; a call that fails leaves no factors.
     fn factorize_by<Q: Question>(&mut self, question: Q, q: &[f64]) -> Result<()> {
         self.with_factors = 0;
         let states = q.len() / self.model.nq().max(1);
@@ -394,8 +394,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Solves I x = b with the factors of the last [`factorize`](Self::factorize), in place: for every state its right-hand
-    /// sides, one or more, the same number for all.
+    /// Solves I x = b with the factors of the last [`factorize`](Self::factorize), in place: one or more right-hand sides
+    /// for every state, the same number for all.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
         let (nv, states) = (self.model.nv(), self.with_factors);
         if states == 0 {
@@ -416,7 +416,7 @@ impl Batch {
         self.solve_by(Solve { right_hand_sides }, x)
     }
 
-    /// Has the right-hand sides solved with the factors that are kept.
+    /// Solves the right-hand sides with the factors that are kept.
     fn solve_by<Q: Question>(&mut self, question: Q, x: &mut [f64]) -> Result<()> {
         let given = Given::default();
         let job = Job {
@@ -582,7 +582,7 @@ impl Batch {
         self.explain(question, given)
     }
 
-    /// Checks the lengths and counts the states, with `size` results for each; what is given becomes that of so many states.
+    /// Checks the lengths and counts the states, with `size` results for each; inputs of a single state are repeated for all states.
     fn count_states<'a, Q: Question>(
         &self,
         given: Given<'a>,
@@ -710,8 +710,8 @@ impl Batch {
     }
 }
 
-/// Distributes the states to the workspaces, whole registers to each, and runs them. A thread takes a part of what is left whenever
-/// it is done with the last one, ever smaller parts towards the end: one that is woken late, or slower, does less.
+/// Distributes the states to the workspaces, whole registers to each, and runs them. A thread takes another part of the remaining
+/// states whenever it has finished one, ever smaller parts towards the end: a thread that wakes late or runs slowly does less.
 fn share<Q: Question, V: Looped>(
     question: Q,
     works: &mut [LaneWork<V>],
@@ -745,7 +745,7 @@ fn share<Q: Question, V: Looped>(
         });
         return;
     }
-    // what a thread keeps of its states it finds again: the same states are always its own
+    // a thread finds again what it kept of its states: it is always given the same ones
     let chunk = registers(job.states).div_ceil(threads) * V::LANES;
     let mut first = 0;
     let mut tasks = Vec::with_capacity(works.len());
@@ -768,13 +768,13 @@ fn share<Q: Question, V: Looped>(
     });
 }
 
-/// The states that no thread has taken yet, from this one on.
+/// The states that no thread has taken yet, and the number of the first.
 struct Left<'a> {
     job: Job<'a>,
     first: usize,
 }
 
-/// The next states for a thread, as many as `size` says of those that are left, and the number of the first; none at the end.
+/// The next states for a thread, as many of the remaining ones as `size` gives, and the number of the first; none at the end.
 fn take<'a>(left: &Mutex<Left<'a>>, size: impl Fn(usize) -> usize) -> Option<(Job<'a>, usize)> {
     let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
     let states = left.job.states;
@@ -792,7 +792,7 @@ fn take<'a>(left: &Mutex<Left<'a>>, size: impl Fn(usize) -> usize) -> Option<(Jo
     Some((part, first))
 }
 
-/// Runs the function on every task, each on a thread of its own; this thread takes the first and need not be woken for it.
+/// Runs the function on every task, each on its own thread; this thread takes the first and need not be woken for it.
 pub(crate) fn each<T: Send>(tasks: &mut [T], run: impl Fn(&mut T) + Sync) {
     let run = &run;
     match tasks {

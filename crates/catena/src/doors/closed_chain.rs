@@ -59,13 +59,13 @@ pub struct ClosedChain {
     stabilisation: Stabilisation,
     /// Held freedoms.
     held: Vec<usize>,
-    /// The conditions on positions alone, where there are rows on velocities besides.
+    /// The holonomic conditions, where there are nonholonomic ones as well.
     positions: Option<Box<ClosedChain>>,
-    /// Workspace of double-double arithmetic, once it was needed.
+    /// Workspace of double-double arithmetic, made when first needed.
     sharp: Option<Box<Sharp>>,
 }
 
-/// Refuses non-finite results.
+/// Rejects non-finite results.
 fn finite(what: &str, x: &[f64]) -> Result<()> {
     if all_finite(x) {
         return Ok(());
@@ -119,8 +119,8 @@ impl ClosedChain {
         }
     }
 
-    /// Adds a row at the end for each of these freedoms, which holds it; its multiplier is the holding
-    /// effort. Their velocities must be zero.
+    /// Appends a row for each of these freedoms, which holds it; its multiplier is the holding effort.
+    /// Their velocities must be zero.
     pub(crate) fn holding(&self, held: &[usize]) -> Self {
         let counts: Vec<usize> = self.user.iter().map(|u| u.rows()).collect();
         let mut work = CutLoops::new(&self.model, self.axes, &counts, held);
@@ -134,8 +134,8 @@ impl ClosedChain {
         }
     }
 
-    /// Adds a row at the end for each of these freedoms, which gives it an acceleration: see [`prescribe`](Self::prescribe). Its multiplier
-    /// is the effort that this takes.
+    /// Appends a row for each of these freedoms, which prescribes its acceleration: see [`prescribe`](Self::prescribe). Its multiplier is
+    /// the effort required.
     pub fn driving(&self, freedoms: &[usize]) -> Self {
         self.holding(freedoms)
     }
@@ -148,7 +148,7 @@ impl ClosedChain {
         }
     }
 
-    /// Takes accelerations and multipliers found by other means as those of the last evaluation.
+    /// Sets accelerations and multipliers found by other means as those of the last evaluation.
     pub(crate) fn adopt(&mut self, accelerations: &[f64], multipliers: &[f64]) {
         self.work.vdot.copy_from_slice(accelerations);
         self.work.lambda.copy_from_slice(multipliers);
@@ -245,13 +245,13 @@ impl ClosedChain {
         }
     }
 
-    /// Number of rows that limit velocities alone.
+    /// Number of nonholonomic rows, which constrain velocities only.
     pub fn velocity_row_count(&self) -> usize {
         let of_positions = self.positions.as_ref();
         of_positions.map_or(0, |chain| self.row_count() - chain.row_count())
     }
 
-    /// The conditions on positions alone, where there are rows on velocities besides.
+    /// The holonomic conditions, where there are nonholonomic ones as well.
     pub fn on_positions(&mut self) -> Option<&mut ClosedChain> {
         self.positions.as_deref_mut()
     }
@@ -319,7 +319,7 @@ impl ClosedChain {
         Ok(self.motion())
     }
 
-    /// Refuses a state that violates the constraints on positions or velocities by more than 1e-6.
+    /// Rejects a state that violates the constraints on positions or velocities by more than 1e-6.
     pub fn require_closed(&mut self, time: f64, state: &State) -> Result<()> {
         self.rows(time, state)?;
         self.check_closed()
@@ -355,7 +355,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// Accelerations at a state whose rows are evaluated, open loops or not.
+    /// Accelerations at a state whose rows have been evaluated, whether its loops are closed or not.
     pub(crate) fn accelerate(
         &mut self,
         state: &State,
@@ -384,8 +384,8 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// The operations of the accelerations at a state, counted: those of the route in use with the rows of the last evaluation, which are
-    /// given. Forward dynamics of the tree is among them, or its inverse dynamics where loops are eliminated along it.
+    /// Operation count of the accelerations at a state, by the method in use, with the rows of the last evaluation given. It includes
+    /// forward dynamics of the tree, or its inverse dynamics where loops are eliminated along it.
     pub fn count(&self, state: &State, tau: &[f64], external: &[Force<f64>]) -> Operations {
         let list = |x: &[f64]| -> Vec<Count> { x.iter().copied().map(Count::variable).collect() };
         let (q, v, tau) = (list(&state.q), list(&state.v), list(tau));
@@ -394,7 +394,7 @@ impl ClosedChain {
         };
         let external: Vec<Force<Count>> = external.iter().map(load).collect();
         let mut work = self.work.map(&self.model, Count::variable);
-        // numbers of a base at rest are zeros that cost nothing
+        // the motion of a base at rest consists of zeros, which cost nothing
         let base = state.lift::<Count>().base;
         let state = StateView {
             q: &q,
@@ -450,7 +450,7 @@ impl ClosedChain {
         own.chain(of_positions).collect()
     }
 
-    /// Takes up what [`rank_words`](Self::rank_words) gave; the rest of the words goes out.
+    /// Restores the output of [`rank_words`](Self::rank_words) and returns the remaining words.
     pub(crate) fn restore_rank<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let (limits, rest) = words.split_at_checked(self.work.rank_limits().len())?;
         let limits: Vec<usize> = limits.iter().map(|&limit| limit as usize).collect();
@@ -461,7 +461,7 @@ impl ClosedChain {
         }
     }
 
-    /// Determines the rank at a closed state and limits it to that from then on; are there dependent rows?
+    /// Determines the rank at a closed state and limits it to that from then on. Returns whether there are dependent rows.
     pub(crate) fn keep_rank(&mut self, time: f64, state: &State) -> Result<bool> {
         self.evaluate(time, state);
         self.factorize(state)?;
@@ -473,9 +473,9 @@ impl ClosedChain {
         }
     }
 
-    /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. What stabilisation adds
-    /// to ξ̈ on purpose is not counted, and neither is what no motion can produce of that: dependent rows contradict each other where
-    /// loops are open, by −α ξ̇ − β ξ and by their biases.
+    /// Largest ξ and ξ̇, and largest ξ̈ relative to the accelerations involved, of the last solution. The part of ξ̈ that
+    /// stabilisation adds on purpose is not counted, nor is the part of it that no motion can produce: where loops are open,
+    /// dependent rows contradict each other by −α ξ̇ − β ξ and by their biases.
     pub fn violations(&self) -> [f64; 3] {
         let work = &self.work;
         let mut second = vec![0.0; work.rows.count()];
@@ -547,7 +547,7 @@ impl ClosedChain {
         }
     }
 
-    /// The worst violation of the rows evaluated, in words, if it is no round-off.
+    /// The worst violation of the evaluated rows, in words, if it exceeds round-off.
     pub(crate) fn violation(&self) -> Option<String> {
         let rows = &self.work.rows;
         for (values, on_velocities, unit) in [

@@ -10,9 +10,9 @@ use crate::state::{Base, State};
 
 /// [`ClosedChain::forward`] by code made for the model.
 ///
-/// The code eliminates rows that were chosen when it was made, and computes numbers whose signs tell whether the result is that of all
-/// rows at this state. Where it is not (open loops, a dead point, a change of rank), and under external wrenches or on
-/// a moving base, [`ClosedChain`] answers. Rows that the code leaves out because they follow from others have no multiplier; the
+/// The code eliminates rows that were chosen when it was generated, and computes numbers whose signs show whether the result satisfies
+/// all rows at this state. Where it does not (open loops, a dead point, a change of rank), and under external wrenches or on a moving
+/// base, [`ClosedChain`] takes over. Rows that the code leaves out because they follow from others have no multiplier; the
 /// accelerations are the same.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub struct CompiledChain {
 }
 
 impl CompiledChain {
-    /// Workspaces for the model of this code. Without code for its accelerations the general algorithm always answers.
+    /// Workspaces for the model of this code. Without code for its accelerations the general algorithm is always used.
     pub fn new(compiled: &Compiled) -> Self {
         CompiledChain {
             general: ClosedChain::new(compiled.model()),
@@ -49,7 +49,7 @@ impl CompiledChain {
         self.general.model()
     }
 
-    /// The general algorithm, for everything else; it does not know the states that code has answered.
+    /// The general algorithm, for everything else; it does not know the states computed by code.
     pub fn general(&mut self) -> &mut ClosedChain {
         &mut self.general
     }
@@ -80,7 +80,7 @@ impl CompiledChain {
         })
     }
 
-    /// Runs the code; is its result that of the closed chain?
+    /// Runs the code. Returns whether its result is that of the closed chain.
     fn answered(&mut self, state: &State, tau: &[f64], external: &[Force<f64>]) -> Result<bool> {
         let Some(code) = &mut self.code else {
             return Ok(false);

@@ -32,61 +32,62 @@ use {
     paths::{Quads, fused, fused_view, lift},
 };
 
-/// Where the factors of the last state are, for those who solve with them.
+/// Where the factors of the last state are stored, for later solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kept {
-    /// Nowhere: there was no state, or it was refused.
+    /// Nowhere: there was no state, or it was rejected.
     None,
-    /// With the recursions over components, which solve with them.
+    /// In the workspace of the recursions over components, which solve with them.
     InComponents,
-    /// With the recursion over registers.
+    /// In the workspace of the recursion over registers.
     #[cfg(target_arch = "x86_64")]
     InRegisters,
-    /// Nowhere yet: code found the accelerations, and left the positions.
+    /// Nowhere yet: generated code computed the accelerations; the positions are kept.
     AtPositions,
 }
 
-/// Where the joint wrenches of the last inverse dynamics are. They belong to another call than the factors, which [`Kept`] is about.
+/// Where the joint wrenches of the last inverse dynamics are stored. They may belong to a different call than the factors, for which
+/// see [`Kept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrenches {
-    /// With the recursion.
+    /// In the workspace of the recursion.
     InRecursion,
-    /// Nowhere yet: code found the efforts, and left state and accelerations.
+    /// Nowhere yet: generated code computed the efforts; state and accelerations are kept.
     AtMotion,
 }
 
 /// Dynamics of one model in plain numbers.
 ///
 /// Memory is linear in the number of bodies; a matrix is allocated at its first use, and nothing is allocated after
-/// that. Results are slices into its own memory, valid until the next call. Every method refuses states and forces that are not
-/// finite or of the wrong length, and results that are not finite, with the reason.
+/// that. Results are slices into its own memory, valid until the next call. Every method rejects states and forces that are
+/// non-finite or of the wrong length, and non-finite results, with the reason.
 #[derive(Clone, Debug)]
 pub struct Dynamics {
     model: Model,
     path: Path,
     kinematics: Kinematics<f64>,
-    /// External wrenches with those of force elements, where there are elements.
+    /// External wrenches plus those of force elements, if any.
     wrenches: Vec<Force<f64>>,
     coriolis_work: CoriolisMatrix<f64>,
     tau: Vec<f64>,
     vdot: Vec<f64>,
     still: Vec<f64>,
     at_rest: State,
-    /// Are masses, lengths and moments of the model far from overflowing?
+    /// Whether masses, lengths and moments of the model are far from overflow.
     modest: bool,
-    inertia: Matrix<f64>, // this and the next two are made when first asked for: they are the only quadratic memory
+    inertia: Matrix<f64>, // this and the next two are made when first requested: they are the only quadratic memory
     composite: Option<Composite>,
     coriolis: Matrix<f64>,
     jacobian: Matrix<f64>,
     /// The widest registers that loops over columns may use.
     widest: Cpu,
-    /// Derivatives and what belongs to them, made when first asked for.
+    /// Derivatives and their workspaces, made when first requested.
     derivatives: Option<Box<derivatives::Store>>,
     tasks: Box<tasks::Store>,
     quaternions: Vec<(usize, usize)>,
     factors: Kept,
     native: Option<Box<Native>>,
-    /// The independent coordinates of a model with couplings: then `model` and all else here belong to its tree.
+    /// The independent coordinates of a model with couplings: then `model` and everything else here belong to its tree.
     coupled: Option<Box<coupled::Coupled>>,
 }
 
@@ -94,11 +95,11 @@ pub struct Dynamics {
 #[derive(Clone, Debug)]
 struct Native {
     codes: Singles,
-    /// State and accelerations of the last inverse dynamics, if it was the code that computed it.
+    /// State and accelerations of the last inverse dynamics, if the code computed it.
     last_state: State,
     last_vdot: Vec<f64>,
     wrenches: Wrenches,
-    /// Positions of the last forward dynamics, if it was the code that computed it.
+    /// Positions of the last forward dynamics, if the code computed it.
     positions: Vec<f64>,
 }
 
@@ -114,7 +115,7 @@ impl Native {
         }
     }
 
-    /// What the code of forward dynamics found last.
+    /// The last result of the code of forward dynamics.
     fn accelerations(&self) -> &[f64] {
         match &self.codes.forward {
             Some(code) => code.results().0,
@@ -122,7 +123,7 @@ impl Native {
         }
     }
 
-    /// The code computed inverse dynamics with these.
+    /// Records that the code computed inverse dynamics with these.
     fn remember(&mut self, state: &State, vdot: &[f64]) {
         self.last_state.q.copy_from_slice(&state.q);
         self.last_state.v.copy_from_slice(&state.v);
@@ -185,8 +186,8 @@ impl Dynamics {
         }
     }
 
-    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches. All
-    /// else, and every check, is as in [`new`](Self::new).
+    /// Workspaces for the model of this code, which is used where possible: on a base at rest, without external wrenches.
+    /// Everything else, and every check, is as in [`new`](Self::new).
     pub fn with_compiled(compiled: &Compiled) -> Self {
         let mut dynamics = Dynamics::new(compiled.model());
         match dynamics.is_coupled() {
@@ -263,7 +264,7 @@ impl Dynamics {
     }
 
     /// Wrench that the parent exerts through the joint that carries `body` (body axes, about the body's origin), as of the last
-    /// [`inverse`](Self::inverse); 0 gives what the ground exerts on the whole system.
+    /// [`inverse`](Self::inverse); 0 gives the wrench of the ground on the whole system.
     ///
     /// Compiled code does not compute these wrenches: after it, each call repeats the general recursion.
     pub fn joint_wrench(&self, body: usize) -> Result<Force<f64>> {
@@ -332,7 +333,7 @@ impl Dynamics {
         } else {
             self.recursive_forward(state, tau, loaded)?;
         }
-        // where they lie: a simulation asks so often that a copy is felt
+        // by reference: a simulation calls this so often that a copy would show
         Ok(match (&self.native, is_compiled) {
             (Some(native), true) => native.accelerations(),
             _ => &self.vdot,
@@ -383,7 +384,7 @@ impl Dynamics {
     }
 
     /// The upper triangle of the inertia matrix I(q): the entries on its diagonal and above it are
-    /// those of [`inertia`](Self::inertia). **What is below the diagonal is unspecified.** It takes less time for large models.
+    /// those of [`inertia`](Self::inertia). **Entries below the diagonal are unspecified.** It takes less time for large models.
     pub fn inertia_upper(&mut self, state: &State) -> Result<&Matrix> {
         self.fill_inertia(state, Part::Upper)
     }
@@ -408,7 +409,7 @@ impl Dynamics {
                     .inertia(model, &state.q, part, inertia);
             }
         }
-        // where masses and squared distances cannot overflow, entries need not be tested
+        // where masses and squared distances cannot overflow, entries need no test
         if self.modest && modest(&state.q) {
             return Ok(&self.inertia);
         }
@@ -434,8 +435,8 @@ impl Dynamics {
         Ok(())
     }
 
-    /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward):
-    /// b comes in, x goes out.
+    /// Solves I x = b in O(n) with the factors of the last [`factorize`](Self::factorize) or [`forward`](Self::forward),
+    /// in place: x overwrites b.
     pub fn solve(&mut self, x: &mut [f64]) -> Result<()> {
         if self.is_coupled() {
             return self.coupled_solve(x);
@@ -456,7 +457,7 @@ impl Dynamics {
         finite_result("solution of I x = b", &self.model, x)
     }
 
-    /// The factorization as an object of its own, with U, D, ψ, M̂ and their meaning.
+    /// The factorization as an object, with U, D, ψ, M̂ and their meaning.
     pub fn factorization(&self, state: &State) -> Result<Factorization<f64>> {
         if self.is_coupled() {
             return Err(Error::new(
@@ -531,7 +532,7 @@ impl Dynamics {
         Ok(&self.coriolis)
     }
 
-    /// Brings the factors of the last call to the recursions over components.
+    /// Copies the factors of the last call to the recursions over components.
     fn bring_factors(&mut self) -> Result<()> {
         match self.factors {
             Kept::None => {

@@ -1,14 +1,14 @@
-//! Inverse kinematics: positions that put frames, and the mass centre, where they are wanted.
+//! Inverse kinematics: positions that bring frames, and the mass centre, to their targets.
 //!
-//! Levenberg and Marquardt's method on the manifold of the joints. With e the twists that take the frames to their targets, one below
-//! the other, and J their Jacobians:
+//! The Levenberg-Marquardt method on the manifold of the joints. With e the stacked twists that take the frames to their targets, and J the
+//! stacked Jacobians:
 //!
 //! ```text
 //! δ = Jᵀ (J Jᵀ + λ 1)⁻¹ e,        q ← q ⊕ δ                                    (1)
 //! ```
 //!
-//! λ falls while steps help and rises while they do not; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a step would push beyond their limits are held, and the step is
-//! taken by the others. The rows of loops are put below J with e = 0; assembly closes the loops after each step.
+//! λ falls while steps help and rises while they do not; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a step would push beyond their limits are held, and the others
+//! take the step. The rows of loops are appended to J with e = 0; assembly closes the loops after each step.
 //!
 //! A motion through targets at several instants is a sequence of such positions, each found from the one before. Its velocities and
 //! accelerations are those of the polynomial through the position and its nearest neighbours, in increments from it:
@@ -40,7 +40,7 @@ pub const CARD: Card = Card {
     source: "Levenberg 1944; Marquardt 1963; Wampler 1986",
 };
 
-/// Neighbours that velocities and accelerations of a motion are taken from.
+/// Number of neighbours that determine velocities and accelerations of a motion.
 const NEIGHBOURS: usize = 4;
 
 /// Beyond this damping no step helps.
@@ -52,18 +52,18 @@ const MOST_TURN: f64 = 1.0;
 /// A coordinate this close to a limit is at it.
 const EDGE: f64 = 1e-9;
 
-/// Where a frame is wanted, in the world.
+/// Target of a frame, in the world.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The frame.
     pub frame: FrameInfo,
     /// Position of its origin.
     pub position: Vec3<f64>,
-    /// Its orientation, from frame components to world components; none where any will do.
+    /// Its orientation, from frame components to world components; none if arbitrary.
     pub rotation: Option<Mat3<f64>>,
 }
 
-/// What is wanted: of frames, of the mass centre.
+/// Targets of frames and of the mass centre.
 #[derive(Clone, Debug, Default)]
 pub struct Goal {
     /// The frames.
@@ -72,16 +72,16 @@ pub struct Goal {
     pub centre: Option<Vec3<f64>>,
 }
 
-/// How positions are looked for.
+/// Settings of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Do joints stay within their limits?
+    /// Whether joints stay within their limits.
     pub limits: bool,
-    /// What may be left, m and rad.
+    /// Tolerance of the residual, m and rad.
     pub tolerance: f64,
     /// Most iterations.
     pub iterations: usize,
-    /// Time, which drivers of a closed chain depend on.
+    /// Time, on which drivers of a closed chain depend.
     pub time: f64,
 }
 
@@ -97,17 +97,17 @@ impl Default for Search {
     }
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Clone, Debug)]
 pub struct Reached {
     /// The positions, at rest.
     pub state: State,
     /// Is everything where it is wanted, within the tolerance?
     pub converged: bool,
-    /// What is left: for each target the rotation vector (if a rotation is wanted) and the translation to it, then the translation
-    /// to the centre; world axes, rad and m.
+    /// Residual: for each target the rotation vector (if it has a rotation) and the translation to it, then the translation to the
+    /// centre; world axes, rad and m.
     pub left: Vec<f64>,
-    /// Iterations it took.
+    /// Number of iterations.
     pub iterations: usize,
 }
 
@@ -143,7 +143,7 @@ struct Limited {
 }
 
 impl Limited {
-    /// Is the coordinate at a limit which this step would take it beyond?
+    /// Is the coordinate at a limit that this step would exceed?
     fn refuses(&self, q: &[f64], delta: &[f64]) -> bool {
         let (at, step) = (q[self.position], delta[self.freedom]);
         (at <= self.low + EDGE && step < 0.0) || (at >= self.high - EDGE && step > 0.0)
@@ -174,7 +174,7 @@ impl Limited {
 /// ```
 #[derive(Clone, Debug)]
 pub struct InverseKinematics {
-    /// The model as it was given; states come and go in its coordinates.
+    /// The model as given; states are passed in its coordinates.
     given: Model,
     /// With couplings as constraints: the search is in all coordinates of the tree, whose limits hold.
     model: Model,
@@ -215,7 +215,7 @@ impl InverseKinematics {
         }
     }
 
-    /// Positions near `start` that put everything where it is wanted, or as near to it as steps lead; the result says which.
+    /// Positions near `start` that reach all targets, or come as close as the steps lead; the result says which.
     pub fn reach(&mut self, goal: &Goal, start: &State, search: &Search) -> Result<Reached> {
         let whole = self.whole(start)?;
         let mut found = self.search(goal, &whole, search)?;
@@ -235,7 +235,7 @@ impl InverseKinematics {
         }
     }
 
-    /// A state in the coordinates of the model that was given.
+    /// A state in the coordinates of the model as given.
     fn independent(&self, state: State) -> State {
         let Some(couplings) = self.given.couplings() else {
             return state;
@@ -283,8 +283,8 @@ impl InverseKinematics {
         })
     }
 
-    /// The motion through goals at increasing times, each looked for from the one before and the first one from `start`; velocities and
-    /// accelerations by (2), of closed chains such that loops stay closed. Instants that are not reached are marked.
+    /// The motion through goals at increasing times, each searched for from the one before and the first one from `start`; velocities
+    /// and accelerations by (2), for closed chains such that loops stay closed. Goals that are not reached are marked.
     pub fn follow(
         &mut self,
         times: &[f64],
@@ -334,7 +334,7 @@ impl InverseKinematics {
         Ok(instants)
     }
 
-    /// Refuses goals that make no sense.
+    /// Rejects invalid goals.
     fn check(&self, goal: &Goal, search: &Search) -> Result<()> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
         if !(search.tolerance.is_finite() && search.tolerance > 0.0) {
@@ -399,7 +399,7 @@ impl InverseKinematics {
         delta
     }
 
-    /// The state after a step: within the limits and closed; none where that cannot be.
+    /// The state after a step: within the limits and closed; none where impossible.
     fn moved(
         &mut self,
         state: &State,
@@ -491,7 +491,7 @@ impl InverseKinematics {
             rows.extend(momentum.iter().map(|x| x / result.mass));
         }
         if let Some(chain) = &mut self.chain {
-            // rows on velocities leave all positions within reach
+            // nonholonomic rows leave all positions reachable
             let dense = match chain.on_positions() {
                 Some(positions) => positions.rows(time, state)?.dense(nv),
                 None => chain.rows(time, state)?.dense(nv),
@@ -547,7 +547,7 @@ fn rotation_vector(rotation: Mat3<f64>) -> Vec3<f64> {
     column * (angle / (2.0 * (1.0 + entry)).sqrt())
 }
 
-/// δ of (1), by the freedoms that may move; none where the equations cannot be solved.
+/// δ of (1), with the freedoms that may move; none where the equations cannot be solved.
 fn step(
     rows: &Matrix,
     left: &[f64],

@@ -1,5 +1,5 @@
 //! The checked entry points: states and inputs are tested, the fastest path of the processor is chosen, and no
-//! non-finite number leaves.
+//! non-finite number is returned.
 
 mod batch;
 pub mod closed_chain;

@@ -1,8 +1,8 @@
 //! Machine code generated for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
 //!
 //! The code is generated elsewhere (`catena_symbolic::native`). Its interface is defined here: a function that reads positions,
-//! velocities and one more vector, and writes results; with one number per place, or with a register of numbers, one per state. The
-//! sines and cosines of the joint angles are computed before it is entered.
+//! velocities and one more vector, and writes results; each a single number, or a register of numbers, one per state. The sines and
+//! cosines of the joint angles are computed before the call.
 
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,7 +17,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What compiled code computes.
+/// Quantities that compiled code computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     /// τ from q, v, v̇.
@@ -30,7 +30,7 @@ pub enum Kernel {
     InverseDerivatives,
     /// ∂v̇/∂q, ∂v̇/∂v, I⁻¹, v̇ and the pivots D.
     ForwardDerivatives,
-    /// v̇ and λ of a closed chain from q, v, τ, and numbers that are positive where they are right
+    /// v̇ and λ of a closed chain from q, v, τ, and numbers that are positive where these are valid
     /// ([`RowsAt::signs`](crate::algorithm::constrained::chosen_rows::RowsAt::signs)).
     Closed,
 }
@@ -57,8 +57,8 @@ impl Kernel {
         }
     }
 
-    /// How many numbers of matrices come first in its results, for a model of nv freedoms in lanes. One register of code may hold
-    /// several equal ones; entries that are always zero have none.
+    /// Number of matrix entries at the start of its results, for a model of nv freedoms in lanes. Several equal entries may share
+    /// a register; entries that are always zero have none.
     pub fn matrices(self, nv: usize) -> usize {
         match self {
             Kernel::Inverse | Kernel::Forward | Kernel::Closed => 0,
@@ -68,8 +68,7 @@ impl Kernel {
         }
     }
 
-    /// How many numbers it computes for a model, and how many inverse pivots and other numbers that must be positive follow them,
-    /// at least.
+    /// How many numbers it computes for a model, and at least how many inverse pivots and other numbers that must be positive follow them.
     fn results(self, model: &Model, width: Width) -> (usize, usize) {
         let (nv, rows) = (model.nv(), model.constraint_rows());
         match self {
@@ -83,7 +82,7 @@ impl Kernel {
         }
     }
 
-    /// The results by the general recursions, without pivots. A closed chain is asked with its loops open.
+    /// The results by the general recursions, without pivots. A closed chain is evaluated with its loops open.
     pub fn general(self, dynamics: &mut Dynamics, state: &State, x: &[f64]) -> Result<Vec<f64>> {
         let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
         Ok(match self {
@@ -130,7 +129,7 @@ impl Width {
         self.lanes
     }
 
-    /// Are there the 32 registers of AVX-512?
+    /// Whether the 32 registers of AVX-512 exist.
     pub fn extended(self) -> bool {
         self.cpu == Cpu::Avx512
     }
@@ -170,17 +169,17 @@ pub struct Code {
     inputs: [usize; 3],
     frame: usize,
     outputs: usize,
-    /// Where the results are among the outputs; nowhere if they are always zero.
+    /// Index of each result in the outputs; none if it is always zero.
     places: Arc<[Option<u32>]>,
     made_for: Option<MadeFor>,
 }
 
-/// What code was made for.
+/// What the code was generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFor {
     /// What it computes.
     pub kernel: Kernel,
-    /// Of which model: its [`Model::fingerprint`].
+    /// The model, by its [`Model::fingerprint`].
     pub model: u64,
 }
 
@@ -205,8 +204,8 @@ impl Code {
     /// first, then their cosines) and the first `inputs` registers of q, v and input, and write the frame and `outputs` registers of
     /// the output. It must not write anything else, nor call or keep anything.
     ///
-    /// `places` gives for every result its register of the output; none if it is always zero. `made_for` binds the code to
-    /// a model and a question: [`Compiled::new`] refuses it for any other. Formulas that belong to no model have none.
+    /// `places` gives for every result its register of the output; none if it is always zero. `made_for` binds the code to a model
+    /// and a quantity: [`Compiled::new`] rejects it for any other. Formulas that belong to no model have none.
     #[allow(unsafe_code)]
     pub unsafe fn new(
         entry: *const u8,
@@ -244,7 +243,7 @@ impl Code {
         self.bytes
     }
 
-    /// Enters the code.
+    /// Calls the code.
     #[allow(unsafe_code)]
     #[inline(always)]
     fn enter(&self, frame: &mut [Line], q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
@@ -258,7 +257,7 @@ impl Code {
             (0..3).all(|k| read[k] >= self.inputs[k] * lanes),
             "the state is one of the model of the code"
         );
-        // SAFETY: the code reads and writes within these lengths, as was promised when it was made.
+        // SAFETY: the code reads and writes within these lengths, as promised at its construction.
         unsafe {
             (self.entry)(
                 frame.as_mut_ptr().cast(),
@@ -300,7 +299,7 @@ impl Code {
     }
 }
 
-/// A cache line of numbers: registers of eight lanes do not lie across two.
+/// A cache line of numbers: registers of eight lanes do not straddle two.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Line([f64; 8]);
@@ -321,7 +320,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The code of these kernels, generated for `model` in the given time. Code of another model, or of another question, is refused.
+    /// The code of these kernels, generated for `model` in the given time. Code of another model, or of another quantity, is rejected.
     pub fn new(model: &Model, codes: Vec<(Kernel, Code)>, time: Duration) -> Result<Self> {
         let fingerprint = model.fingerprint();
         for (kernel, code) in &codes {
@@ -355,7 +354,7 @@ impl Compiled {
         }
     }
 
-    /// The model it is for.
+    /// Its model.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -365,14 +364,14 @@ impl Compiled {
         self.time
     }
 
-    /// The code of one kernel, if it was made.
+    /// The code of one kernel, if generated.
     pub fn code(&self, kernel: Kernel, width: Width) -> Option<&Code> {
         let mut found = self.codes.iter();
         let found = found.find(|(k, code)| *k == kernel && code.width == width);
         found.map(|(_, code)| code)
     }
 
-    /// What there is for one state at a time.
+    /// The code for one state at a time.
     pub(crate) fn single(&self) -> Singles {
         let find = |kernel| {
             let mut codes = self.codes.iter();
@@ -394,7 +393,7 @@ impl Compiled {
         }
     }
 
-    /// What there is for registers of `V`.
+    /// The code for registers of `V`.
     pub(crate) fn lanes<V: Vector>(&self) -> Lanes {
         let find = |kernel| {
             let mut codes = self.codes.iter();
@@ -413,7 +412,7 @@ impl Compiled {
     }
 }
 
-/// Forward dynamics in lanes for models that differ in some numbers, which are inputs of the code: each lane has those of its own.
+/// Forward dynamics in lanes for models that differ in some numbers, which are inputs of the code: each lane has its own.
 #[derive(Clone, Debug)]
 pub struct FamilyCode {
     family: Arc<Family>,
@@ -423,7 +422,7 @@ pub struct FamilyCode {
 
 impl FamilyCode {
     /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and the
-    /// inverse pivots. Code of another family, or of another question, is refused.
+    /// inverse pivots. Code of another family, or of another quantity, is rejected.
     pub fn new(family: Family, code: Code, time: Duration) -> Result<Self> {
         let model = family.nominal();
         let wanted = MadeFor {
@@ -444,7 +443,7 @@ impl FamilyCode {
         }
     }
 
-    /// The models it is for.
+    /// Its models.
     pub fn family(&self) -> &Family {
         &self.family
     }
@@ -476,7 +475,7 @@ fn foreign(model: &Model, what: &str) -> Error {
     .hint("a model that was changed must be compiled again")
 }
 
-/// Something that makes code for a model, such as `catena_symbolic::native::for_simulation`.
+/// A function that generates code for a model, such as `catena_symbolic::native::for_simulation`.
 pub type Compiler = fn(&Model) -> Result<Compiled>;
 
 /// Codes for one state, with their memory.
@@ -512,14 +511,14 @@ impl Single {
         }
     }
 
-    /// From a state of the model to `output`.
+    /// Evaluates the code at a state of the model, into `output`.
     pub fn run(&mut self, q: &[f64], v: &[f64], input: &[f64]) {
         self.sines(q);
         self.code
             .enter(&mut self.frame, q, v, input, &mut self.output);
     }
 
-    /// From a state of the model to a slice of the caller's, for results without pivots.
+    /// Evaluates the code at a state of the model into the caller's slice, for results without pivots.
     pub fn run_into(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
         self.sines(q);
         self.code.enter(&mut self.frame, q, v, input, output);
@@ -564,7 +563,7 @@ impl Routine {
         }
     }
 
-    /// From q, v and further numbers to the results. Panics where one of the slices is shorter than what the code reads or writes.
+    /// Computes the results from q, v and further numbers. Panics if one of the slices is shorter than what the code reads or writes.
     pub fn run(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
         self.0.run_into(q, v, input, output);
     }
@@ -608,17 +607,17 @@ impl Wides {
         }
     }
 
-    /// How many registers it writes.
+    /// Number of registers it writes.
     pub fn outputs(&self) -> usize {
         self.code.outputs
     }
 
-    /// Where the first results are among them.
+    /// Indices of the first results among them.
     pub fn places(&self, results: usize) -> &[Option<u32>] {
         &self.code.places[..results]
     }
 
-    /// From states in lanes to results in lanes.
+    /// Evaluates the code at states in lanes, into results in lanes.
     #[inline(always)]
     pub fn run<V: Vector>(
         &mut self,

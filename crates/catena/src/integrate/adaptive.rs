@@ -23,7 +23,7 @@ use super::{IntegratorOptions, Method, Statistics, System, Tolerances, Words, at
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
-/// What happened in a step.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepOutcome {
     /// Time at the beginning, s.
@@ -58,7 +58,7 @@ pub struct Adaptive {
     method: Method,
     options: IntegratorOptions,
     dimension: usize,
-    /// How many of the components, the last ones, are integrals.
+    /// Number of trailing components that are integrals.
     integrals: usize,
     rows: Rows,
     stage: Stage,
@@ -69,9 +69,9 @@ pub struct Adaptive {
     y_next: Vec<f64>,
     work: Vec<f64>,
     next: StepSize,
-    /// Is there a previous step, with its stages?
+    /// Whether there is a previous step, with its stages.
     stepped: bool,
-    /// Are the extra stages and the coefficients of its dense output computed?
+    /// Whether the extra stages and the coefficients of its dense output have been computed.
     dense_ready: bool,
     dense: Vec<f64>,
     watched: Watched,
@@ -79,7 +79,7 @@ pub struct Adaptive {
     worst: Option<usize>,
 }
 
-/// Values of the stages, one after the other.
+/// Values of the stages, one after another.
 #[derive(Clone, Debug)]
 struct Stage {
     dimension: usize,
@@ -284,7 +284,7 @@ impl Adaptive {
         self.next.proposal
     }
 
-    /// What it has cost.
+    /// Cost so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -315,15 +315,15 @@ impl Adaptive {
         Ok(())
     }
 
-    /// Goes on from a point within the last step where the derivative jumps but the system is as fast as before: with the size of step
-    /// that was right so far.
+    /// Continues from a point within the last step where the derivative jumps but the time scale of the system is unchanged: with the
+    /// previous step size.
     pub fn resume<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         self.begin(system, t, y)?;
         self.next.proposal = self.next.proposal.max(self.smallest());
         Ok(())
     }
 
-    /// Takes up a point, its derivative and the values of the event functions.
+    /// Sets a point, and evaluates its derivative and the event functions.
     fn begin<S: System + ?Sized>(&mut self, system: &mut S, t: f64, y: &[f64]) -> Result<()> {
         check_length("state of the system", system.dimension(), self.dimension)?;
         check_length("initial values y", y.len(), self.dimension)?;
@@ -417,7 +417,7 @@ impl Adaptive {
                 format!("cannot step from t = {} s to t = {t_end} s", self.t),
             ));
         }
-        // a kink within round-off is behind us
+        // a kink within round-off counts as passed
         let t_end = t_end.min(system.next_kink(self.t + 8.0 * spacing(self.t)));
         check_length(
             "event functions",
@@ -719,7 +719,7 @@ impl Adaptive {
         Ok(())
     }
 
-    /// Everything needed to continue bit for bit, dense output of the last step included: numbers as their bits.
+    /// Everything needed to resume bit for bit, including dense output of the last step: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity(self.watched.values.len()).to_vec();
         words.extend([
@@ -788,7 +788,7 @@ impl Adaptive {
         words.end()
     }
 
-    /// What a checkpoint begins with.
+    /// Header of a checkpoint.
     fn identity(&self, events: usize) -> [u64; 10] {
         let IntegratorOptions {
             tolerances,

@@ -2,7 +2,7 @@
 //!
 //! Coefficients: E. Hairer, S. P. Nørsett and G. Wanner, Solving Ordinary Differential Equations I (1993), sec. II.10, and
 //! `dop853.f`; digits as in SciPy's `dop853_coefficients.py`. The interpolant's three extra stages are computed only when dense
-//! output is asked for; its alternating products are written here as powers of θ, see [`Tableau::dense`].
+//! output is requested; its alternating products are written here as powers of θ, see [`Tableau::dense`].
 
 use crate::algorithm::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};

@@ -1,4 +1,4 @@
-//! Changes of sign of event functions within a step, pairs of them included, located to round-off on the dense output.
+//! Changes of sign of event functions within a step, including pairs of them, located to round-off on the dense output.
 //!
 //! A part of a step is sampled at the five points x = −1, −√½, 0, √½, 1 of its own scale. Every function g is interpolated there by
 //! the Chebyshev polynomial Σ cₖ Tₖ(x), with
@@ -11,11 +11,10 @@
 //! ```
 //!
 //! if m₃₄ ≤ ½ m₁₂, where (3) and (4) bound the first and the second derivative in the same way as (2) bounds g. A part in which
-//! a function satisfies none of them is halved, as long as it changes by more than round-off there, and so is one whose polynomial does not predict g at two further points; for a step
-//! far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if the signs at its ends
-//! differ, and so does a convex one; a convex one with equal signs at its ends has one extremum, which is searched by Brent's method
-//! (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found. The functions are also evaluated at the
-//! times of output samples, so that a change of sign that the samples show is found in any case.
+//! a function satisfies none of them is halved, as long as the function changes by more than round-off there, and so is one whose polynomial does not predict g at two further points;
+//! for a step far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if the signs at its ends differ, and so does a convex one; a convex
+//! one with equal signs at its ends has one extremum, which is searched for by Brent's method (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found.
+//! The functions are also evaluated at the times of output samples, so that a change of sign that the samples show is found in any case.
 //!
 //! The bracket [a, b] of a change of sign shrinks by the Illinois form of the secant rule; whenever that has not halved it in
 //! three evaluations, it is bisected. The iteration ends when a and b are neighbouring numbers, or the function
@@ -31,7 +30,7 @@ pub struct Event {
     pub index: usize,
     /// When, s: within 4 units in the last place, on the far side.
     pub time: f64,
-    /// From negative to positive?
+    /// Whether from negative to positive.
     pub rising: bool,
 }
 
@@ -49,7 +48,7 @@ pub(super) struct Step {
     pub end: f64,
     /// Initial number of parts; none if only its end and the samples are examined.
     pub parts: usize,
-    /// Most parts, halved ones included.
+    /// Most parts, including halved ones.
     pub most: usize,
     /// Time between samples, s: their times are multiples of it.
     pub interval: f64,
@@ -83,7 +82,7 @@ impl Step {
     }
 }
 
-/// The values of the event functions at the beginning of a step, and what is needed to find their changes of sign.
+/// The values of the event functions at the beginning of a step, and a workspace for finding their changes of sign.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
     pub values: Vec<f64>,
@@ -151,7 +150,8 @@ impl Watched {
         self.parts.reserve(16);
     }
 
-    /// All changes of sign in a step by increasing time. `values` are those at the beginning, and get those at the end.
+    /// All changes of sign in a step by increasing time. `values` are those at the beginning, and are overwritten with
+    /// those at the end.
     /// `evaluate` gives the values at a time.
     pub fn find(
         &mut self,
@@ -328,7 +328,7 @@ struct Series {
     falls: bool,
 }
 
-/// What is known of a function in a part of a step.
+/// Known shape of a function in a part of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
     NoZero,
@@ -370,7 +370,7 @@ impl Series {
         c0 > c1 + c2 + c3 + c4 + 4.0 * self.rest + margin // (2)
     }
 
-    /// Is zero so far away, or the change so small, that no more can be known?
+    /// Is zero so far away, or the change so small, that nothing more can be learnt?
     fn is_far(&self) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         self.is_flat() || c0 > 16.0 * (c1 + c2 + c3 + c4)
@@ -524,7 +524,7 @@ fn search(
     Ok(())
 }
 
-/// Does the function leave the sign it has at the beginning? A zero at the beginning was an event before.
+/// Does the function change the sign it has at the beginning? A zero at the beginning was an event of the previous step.
 fn changes(before: f64, after: f64) -> bool {
     before != 0.0 && (after == 0.0 || (before < 0.0) != (after < 0.0))
 }
@@ -541,7 +541,7 @@ fn locate(
     let mut width = b - a;
     let mut since_halved = 0;
     let mut moved_a = None;
-    // the true values decide signs; these, halved for a retained end, decide where to evaluate next
+    // the true values decide signs; these, halved for a retained end, determine where to evaluate next
     let (mut pull_a, mut pull_b) = (at_a, at_b);
     loop {
         let margin = spacing(a.abs().max(b.abs()).max(coarse));
@@ -703,7 +703,7 @@ mod tests {
                 assert!(error < 1e-9, "trial {trial}: {} and {zero}", event.time);
             }
         }
-        // there were close ones
+        // some were close together
         assert!(closest < 1e-5, "{closest}");
         assert!(calls < 40 * count, "{calls} for {count} zeros");
     }

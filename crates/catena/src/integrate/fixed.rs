@@ -13,10 +13,10 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
-/// Most parts of a step where every point within it costs a step of its own.
+/// Most parts of a step where every point within it costs a separate step.
 const MOST_PARTS: usize = 64;
 
-/// How many steps a step stands for where steps are examined, by its number from 1; none if it is not: the first hundred are, and one in ten
+/// Number of steps that a step represents if it is examined, by its number from 1; none if it is not: the first hundred are, and one in ten
 /// of those that follow, at irregular intervals that do not resonate with the motion.
 pub(crate) fn examined(step: u64) -> Option<f64> {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -44,7 +44,7 @@ pub struct Fixed {
     t_old: f64,
     old: Motion,
     memory_old: implicit_midpoint::Memory,
-    /// Is there a last step?
+    /// Whether there is a last step.
     stepped: bool,
     /// The watched functions, with their values at the present time; none before the first step.
     watched: Watched,
@@ -250,7 +250,7 @@ impl Fixed {
             let values = &mut self.watched.values;
             system.watch(self.t, &self.motion.q, &self.motion.v, values);
         }
-        // a remainder of the order of round-off is not a step of its own
+        // a remainder of the order of round-off is not a separate step
         let mut grid = self.grid + 1;
         if self.grid_time(grid) - self.t <= 4.0 * spacing(self.t) {
             grid += 1;
@@ -446,12 +446,12 @@ impl Fixed {
         (self.t_old, &self.old.q, &self.old.v)
     }
 
-    /// What it has cost.
+    /// Cost so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Everything needed to continue bit for bit, the last step included: numbers as their bits.
+    /// Everything needed to resume bit for bit, including the last step: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity().to_vec();
         words.extend([

@@ -117,7 +117,7 @@ pub(super) fn step<S: Mechanical + ?Sized>(
         }
         change_before = change;
 
-        // x ← g − γ (g − g₋), where γ makes the residual r − γ (r − r₋) least
+        // x ← g − γ (g − g₋), where γ minimises the residual r − γ (r − r₋)
         let mut gamma = 0.0;
         if iteration > 0 {
             let (mut along, mut squares) = (0.0, 0.0);

@@ -12,7 +12,7 @@
 //! | `implicit-midpoint` | midpoint rule on the manifold | 2 | 2, by a shorter step | about 5 |
 //!
 //! The first five have variable steps ([`Adaptive`], over a [`System`]); the others a fixed step ([`Fixed`], over a
-//! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and continued
+//! [`Mechanical`] system). Both own their buffers and do not allocate while they run, and both can be stopped and resumed
 //! bit for bit ([`Adaptive::checkpoint`]).
 //!
 //! Implicit equations E(t, x, ẋ) = 0, and stiff ones, are for [`bdf`].
@@ -81,7 +81,7 @@ pub trait System {
     /// point of dense output.
     fn project(&mut self, _t: f64, _y: &mut [f64]) {}
 
-    /// How many of the components, the last ones, are integrals along the motion (work, heat) that nothing else depends on.
+    /// Number of trailing components that are integrals along the motion (work, heat), on which nothing else depends.
     /// Their errors are compared with the tolerance separately from those of the motion.
     fn integrals(&self) -> usize {
         0
@@ -356,14 +356,14 @@ impl IntegratorOptions {
     }
 }
 
-/// What a run has cost so far.
+/// Cost of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Steps taken.
     pub steps: u64,
     /// Rejected steps.
     pub rejected: u64,
-    /// Evaluations of the derivative, those for dense output included.
+    /// Evaluations of the derivative, including those for dense output.
     pub evaluations: u64,
 }
 
@@ -402,7 +402,7 @@ impl<'a> Words<'a> {
         Ok(())
     }
 
-    /// Refuses the checkpoint unless the next words are these.
+    /// Rejects the checkpoint unless the next words are these.
     fn expect(&mut self, words: &[u64]) -> Result<()> {
         for &word in words {
             if self.word()? != word {

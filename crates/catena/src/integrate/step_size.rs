@@ -10,14 +10,14 @@ const GROW_LIMIT: f64 = 10.0;
 const SMALLEST_REMEMBERED_ERROR: f64 = 1e-4;
 const SHRINK_AFTER_FAILURE: f64 = 0.25;
 
-/// What is remembered from step to step.
+/// State kept from step to step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepSize {
     /// Proposed size of the next step.
     pub proposal: f64,
     /// ε₋
     pub error_before: f64,
-    /// Was the last trial step rejected?
+    /// Whether the last trial step was rejected.
     pub rejected_before: bool,
 }
 
@@ -41,7 +41,7 @@ impl StepSize {
         }
     }
 
-    /// The step to try from t, not beyond `t_end`. None if steps had to be made smaller than `smallest`.
+    /// The step to try from t, not beyond `t_end`. None if the step would have to be smaller than `smallest`.
     pub fn trial(&self, t: f64, t_end: f64, max_step: f64, smallest: f64) -> Option<Trial> {
         let proposal = self.proposal.min(max_step);
         if self.rejected_before && proposal < smallest {
@@ -70,7 +70,7 @@ impl StepSize {
         self.proposal = trial.size * SHRINK_AFTER_FAILURE;
     }
 
-    /// After a step with this error in units of the tolerance: is it accepted? `exponent` is 1/k.
+    /// After a step with this error in units of the tolerance. Returns whether it is accepted. `exponent` is 1/k.
     pub fn judge(&mut self, trial: Trial, error: f64, exponent: f64) -> bool {
         let size = trial.size;
         if error > 1.0 || error.is_nan() {
@@ -102,7 +102,7 @@ pub(crate) fn smallest(t: f64, min_step: f64) -> f64 {
 }
 
 /// ε of (1) from sums of squared errors per unit of time, in units of the tolerance: of the motion and of the integrals, by the first
-/// estimate and, where there are two, by the second. NaN stays NaN.
+/// estimate and, where there are two, by the second. NaN propagates.
 pub(crate) fn joined(h: f64, first: [f64; 2], second: Option<[f64; 2]>, counts: [usize; 2]) -> f64 {
     let mut estimate: f64 = 0.0;
     for k in 0..2 {

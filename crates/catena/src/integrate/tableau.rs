@@ -7,8 +7,8 @@
 //! y(θ) = H(θ) + θ²(1−θ)² Σⱼ θʲ h Σᵢ dᵢⱼ kᵢ                  dense output                 (4)
 //! ```
 //!
-//! H is the cubic through both ends with the derivatives k₀ and k_s there, so that (4) is continuous with its derivative
-//! whatever the round-off in d, and exact at both ends. Every interpolant that has these two properties can be written so.
+//! H is the cubic through both ends with the derivatives k₀ and k_s there, so that (4) and its derivative are continuous
+//! whatever the round-off in d, and exact at both ends. Every interpolant with these two properties can be written in this form.
 //!
 //! The derivative at the end of the step is always stage s here, whether the method uses it in (3), and thus has it before
 //! the step is accepted ("first same as last"), or not. Stages after s serve dense output only.
@@ -18,7 +18,7 @@
 pub enum ErrorEstimate {
     /// Weights e = b − b̂ of the stages; one more than there are stages if the derivative at the end takes part.
     Single(&'static [f64]),
-    /// Weights of an estimate of higher and one of lower order, joined as in DOP853: e₅² / √(e₅² + 0.01 e₃²).
+    /// Weights of an estimate of higher and one of lower order, combined as in DOP853: e₅² / √(e₅² + 0.01 e₃²).
     Pair(&'static [f64], &'static [f64]),
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Coefficients: J. H. Verner, Numerically optimal Runge–Kutta pairs with interpolants, Numer. Algorithms 53 (2010), 383–396,
 //! and his page, file RKV65.IIIXb.Robust; taken from PETSc's `TSRK6VR` (41 decimals), from which the fractions were recovered.
-//! The interpolant is ours: stages of order 5 at θ = 1/2, 0.82 and 0.32, each row and the weights being the solution of least
-//! norm of the order conditions, solved in 45 decimals; `scripts/interpolants.py` derives it again.
+//! The interpolant is ours: stages of order 5 at θ = 1/2, 0.82 and 0.32, each row and the weights being the minimum-norm
+//! solution of the order conditions, solved in 45 decimals; `scripts/interpolants.py` reproduces it.
 
 use crate::algorithm::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};

@@ -5,8 +5,8 @@
 //! agree in f64 (one is Lielab's `RKV98r`), rounded here. In 40 decimals all 486 order conditions of order up to 9 hold to
 //! 2e-39, those of the embedded method up to 8 to 3e-39. The interpolant is ours, after Verner's pattern: four more stages of
 //! order 7, the first at the node where the method's own stages have that order, the others at 0.27, 0.43 and 0.6 (of many
-//! tried, those with small coefficients and a small error of the next order), each row and the weights being the solution
-//! of least norm of the order conditions, solved in 45 decimals; `scripts/interpolants.py` derives it again.
+//! tried, those with small coefficients and a small error of the next order), each row and the weights being the minimum-norm
+//! solution of the order conditions, solved in 45 decimals; `scripts/interpolants.py` reproduces it.
 
 use crate::algorithm::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};

@@ -7,7 +7,7 @@ use crate::residual::{larger, largest, ratio};
 use crate::spatial::Force;
 
 impl Case<'_> {
-    /// What an element's wrenches do comes from its energy, or from outside, or is dissipated.
+    /// The power of an element's wrenches comes from its energy or from outside, or is dissipated.
     pub(super) fn force_elements(&self, results: &mut Results) {
         let (model, s) = (self.model, &self.state);
         let mut kinematics = Kinematics::new(model);

@@ -1,4 +1,4 @@
-//! Forward dynamics undoes inverse dynamics; elimination in the order of Walker and Orin gives the same accelerations.
+//! Forward dynamics inverts inverse dynamics; elimination in the order of Walker and Orin gives the same accelerations.
 
 use super::DENSE_LIMIT;
 use super::{Case, ROUNDINGS, Results, absolute, relative, skeel_condition, solving};

@@ -4,10 +4,10 @@
 //! sides come from different algorithms. `catena check MODEL` prints the table; the test suite runs it on hundreds of random
 //! trees.
 //!
-//! Tolerances are relative to the magnitude of what is compared. A law that only multiplies and adds must hold to 1e-11: a few
-//! thousand roundings of 1e-16 each. Where a linear system is solved the result cannot be better than its condition number
-//! allows, and the tolerance is 1e-13 times Skeel's ‖|I⁻¹| |I|‖ (which does not depend on units), never below 1e-11; where
-//! large wrenches cancel, their rounding errors times |I⁻¹| are allowed as well. Efforts recovered through
+//! Tolerances are relative to the magnitude of the compared quantities. A law that only multiplies and adds must hold to
+//! 1e-11: a few thousand roundings of 1e-16 each. Where a linear system is solved the result cannot be better than its
+//! condition number allows, and the tolerance is 1e-13 times Skeel's ‖|I⁻¹| |I|‖ (which does not depend on units), never below
+//! 1e-11; where large wrenches cancel, their rounding errors times |I⁻¹| are allowed as well. Efforts recovered through
 //! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
 //! last digits is allowed.
 
@@ -77,7 +77,7 @@ type D1 = Dual<f64, 1>;
 /// Runs every law on `states` random states.
 pub fn run(model: &Model, states: usize, seed: u64) -> Vec<LawResult> {
     let mut results = Results::default();
-    // the laws are those of trees: loops are open, and force elements have one of their own
+    // the laws are those of trees: loops are open, and force elements have a separate law
     let whole = &model.clone().open_tree();
     let model = &whole.clone().without_forces();
     let rigid = model.clone().without_passive_forces();

@@ -1,11 +1,11 @@
-//! Actuators: which joints are driven, and what their drives can do.
+//! Actuators: which joints are driven, and the limits of their drives.
 
 use super::JointKind;
 use super::Model;
 use super::tree::{BodyInfo, Tree};
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// An actuator as the user named it. Limits are those at the joint, behind the gear.
+/// An actuator as the user named it. Limits are those at the joint, on the output side of the gear.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActuatorSpec {
     /// Name.
@@ -27,7 +27,7 @@ pub struct ActuatorSpec {
 }
 
 impl ActuatorSpec {
-    /// A drive without gear, rotor, lag and limits of its own.
+    /// A drive without gear, rotor, lag or limits of its own.
     pub fn new(name: &str, joint: &str) -> Self {
         ActuatorSpec {
             name: name.into(),
@@ -86,7 +86,7 @@ impl ActuatorSpec {
             ("lag", Some(self.lag), true),
         ] {
             let Some(value) = value else { continue };
-            // the sign of a gear tells the direction of the rotor only
+            // the sign of a gear only gives the direction of the rotor
             let size = if what == "gear" { value.abs() } else { value };
             if !size.is_finite() || size < 0.0 || (size == 0.0 && !zero_is_sound) {
                 let sound = if zero_is_sound {
@@ -128,7 +128,7 @@ pub struct Actuator {
     pub coordinate: usize,
     /// Turns of the rotor per turn of the joint.
     pub gear: f64,
-    /// Inertia of the rotor about its own axis, kg·m²; part of the joint's armature already.
+    /// Inertia of the rotor about its own axis, kg·m²; already part of the joint's armature.
     pub rotor_inertia: f64,
     /// Largest effort at the joint, N·m or N.
     pub max_effort: Option<f64>,
@@ -145,7 +145,7 @@ fn plain_coordinate(body: &BodyInfo, freedom: usize) -> Option<usize> {
     (kind.quaternion().is_none() && rank < kind.nq()).then_some(body.q + rank)
 }
 
-/// A limit of 0 is what exporters write where none is known.
+/// Exporters write a limit of 0 where none is known.
 fn given(limit: Option<f64>) -> Option<f64> {
     limit.filter(|limit| *limit > 0.0)
 }

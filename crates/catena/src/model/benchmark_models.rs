@@ -1,4 +1,4 @@
-//! Mechanisms of the field's benchmark problems, besides those of `closed_models`.
+//! Mechanisms of the field's benchmark problems, in addition to those of `closed_models`.
 
 use super::constraint::{ConstraintSpec, RuleSpec};
 use super::{
@@ -60,7 +60,7 @@ pub(super) fn particle_pendulum() -> ModelBuilder {
     builder
 }
 
-/// Name, mass, moment of inertia, mass centre, parent, place of the joint in it, name of the joint, its start.
+/// Name, mass, moment of inertia, mass centre, parent, position of the joint in it, name of the joint, its initial position.
 type Member = (
     &'static str,
     f64,
@@ -303,7 +303,8 @@ fn stewart_ends(k: usize) -> [Vec3<f64>; 2] {
 
 /// A Stewart platform: six legs of a cylinder (4 kg) on a universal joint, a rod (2 kg) that slides in it on a spring of 4 kN/m, and a
 /// spherical joint to a plate of 20 kg; anchors on circles of 1 m and 0.6 m. The plate hangs on a free joint, the spherical
-/// joints close the loops: 24 freedoms of the tree, 18 independent rows, 6 freedoms. It begins with the plate shifted and tilted.
+/// joints close the loops: the tree has 24 degrees of freedom, 18 rows are independent, and 6 degrees of freedom remain. Initially the
+/// plate is shifted and tilted.
 pub(super) fn stewart() -> ModelBuilder {
     let mut builder = ModelBuilder::new("stewart");
     builder.link(

@@ -23,8 +23,8 @@ pub struct Inertial {
     /// Inertia tensor about the mass centre, in axes of the link frame, kg·m².
     ///
     /// A slender body keeps all digits of its smallest moment only if the axes of the link are along its own: written in other axes,
-    /// that moment is a difference of larger entries, and the digits that rounding them took away are in no number of the input.
-    /// [`LinkSpec::set_turned`] takes a tensor in axes of its own.
+    /// that moment is a difference of larger entries, and the digits lost in rounding them cannot be recovered from the input.
+    /// [`LinkSpec::set_turned`] takes a tensor in its own axes.
     pub tensor: Sym3<f64>,
 }
 
@@ -41,7 +41,7 @@ impl Inertial {
         self.exact_moments_with(Sym3::zero())
     }
 
-    /// The moments in double-double, with `tensor_rest`, the part of the tensor that rounding took away.
+    /// The moments in double-double, with `tensor_rest`, the part of the tensor lost in rounding.
     fn exact_moments_with(&self, tensor_rest: Sym3<f64>) -> RigidInertia<DoubleDouble> {
         let tensor = self.tensor.lift() + tensor_rest.lift();
         RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), tensor)
@@ -64,7 +64,7 @@ impl Inertial {
     }
 }
 
-/// A rotation whose columns are orthogonal unit vectors to twice the digits: with R from plain numbers, R (3 − RᵀR)/2 is.
+/// A rotation whose columns are orthogonal unit vectors to twice the digits: R (3 − RᵀR)/2, with R from plain numbers.
 fn sharpened(rotation: Mat3<f64>) -> Mat3<DoubleDouble> {
     let r: Mat3<DoubleDouble> = rotation.lift();
     let half = DoubleDouble::from(0.5);
@@ -88,16 +88,15 @@ pub struct LinkSpec {
     pub name: String,
     /// Mass properties; none means a link without mass.
     pub inertial: Option<Inertial>,
-    /// What rounding took away from the inertia tensor where that was turned into the axes of the link; zero for one that was given
-    /// in them.
+    /// The part of the inertia tensor lost in rounding when it was rotated into the axes of the link; zero if it was given in them.
     pub tensor_rest: Sym3<f64>,
     /// Where it was defined.
     pub place: Place,
 }
 
 impl LinkSpec {
-    /// Takes mass properties whose tensor is in axes of its own; `axes` turns them into those of the link. No digit is lost: not even
-    /// a slender body's, whose smallest moment is a small difference of numbers in other axes than its own.
+    /// Sets mass properties whose tensor is in its own axes; `axes` rotates them into those of the link. No digit is lost, not even
+    /// for a slender body, whose smallest moment is a small difference of numbers in any other axes.
     pub fn set_turned(&mut self, inertial: Inertial, axes: Mat3<f64>) {
         let exact = inertial.tensor.lift().conjugate(sharpened(axes));
         let tensor = exact.map(DoubleDouble::value);
@@ -128,7 +127,7 @@ impl Default for AxisPair {
 /// Rotor inertia, passive forces and limits of one freedom.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dof {
-    /// Rotor inertia seen at the joint, kg·m² (or kg): adds to the freedom's own inertia.
+    /// Rotor inertia reflected to the joint, kg·m² (or kg): adds to the freedom's own inertia.
     pub armature: f64,
     /// Viscous friction, N·m·s/rad (or N·s/m).
     pub damping: f64,
@@ -138,10 +137,10 @@ pub struct Dof {
     pub stiffness: f64,
     /// Position at which the spring is relaxed.
     pub rest: f64,
-    /// Lower and upper position limit. A simulation reports that it is passed, or lets it hold: see
+    /// Lower and upper position limit. A simulation reports when it is passed, or enforces it: see
     /// [`Stop`](crate::simulate::Stop).
     pub limits: Option<(f64, f64)>,
-    /// Of a limit that holds: speed after an impact over that before, 0 to 1.
+    /// Of an enforced limit: ratio of the speeds after and before an impact, 0 to 1.
     pub restitution: f64,
     /// Of a soft limit: effort per unit of position beyond it, N·m/rad (or N/m); 0: it is rigid.
     pub stop_stiffness: f64,
@@ -174,9 +173,9 @@ pub struct JointSpec {
     pub pitch: f64,
     /// One entry per freedom, or none at all for a joint without rotor, passive forces and limits.
     pub dofs: Vec<Dof>,
-    /// Position that states of the model begin with, all coordinates of the joint; empty for the neutral one.
+    /// Initial position of the model, all coordinates of the joint; empty for the neutral one.
     pub start: Vec<f64>,
-    /// Velocity that states of the model begin with; empty for rest.
+    /// Initial velocity of the model; empty for rest.
     pub start_velocity: Vec<f64>,
     /// Where it was defined.
     pub place: Place,
@@ -252,7 +251,7 @@ pub(crate) fn exact_sin_cos(angle: f64) -> (f64, f64) {
     }
 }
 
-/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and makes a [`Model`].
+/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and builds a [`Model`].
 #[derive(Clone, Debug)]
 pub struct ModelBuilder {
     /// Name of the model.
@@ -265,7 +264,7 @@ pub struct ModelBuilder {
     pub joints: Vec<JointSpec>,
     /// Additional frames.
     pub frames: Vec<FrameSpec>,
-    /// Constraints besides the joints: loops, couplings, drivers.
+    /// Constraints in addition to the joints: loops, couplings, drivers.
     pub constraints: Vec<ConstraintSpec>,
     /// Actuators; a model that names none has one on every joint with plain coordinates.
     pub actuators: Vec<ActuatorSpec>,
@@ -280,10 +279,10 @@ pub struct ModelBuilder {
     /// Inertias that no rigid body can have are intended: they are noted as assumptions instead of warnings.
     pub allow_unphysical: bool,
     /// A freedom along which nothing has inertia gets a warning: inverse dynamics, kinematics and matrices are computed, and
-    /// forward dynamics names it. Otherwise it is refused.
+    /// forward dynamics names it. Otherwise it is rejected.
     pub allow_immobile: bool,
-    /// Refuse inertias that no rigid body can have, and freedoms without inertia even if they are allowed. Negative masses and
-    /// non-finite numbers are always refused.
+    /// Reject inertias that no rigid body can have, and freedoms without inertia even if they are allowed. Negative masses and
+    /// non-finite numbers are always rejected.
     pub strict: bool,
 }
 
@@ -339,7 +338,7 @@ impl ModelBuilder {
         self
     }
 
-    /// Checks everything and makes the model.
+    /// Checks everything and builds the model.
     pub fn build(&self) -> Result<Model> {
         check::names(self)?;
         check::numbers(self)?;
@@ -393,7 +392,7 @@ impl ModelBuilder {
 struct Making {
     /// Body and pose in it of every link placed so far.
     at: HashMap<String, (usize, Pose<f64>)>,
-    /// With what rounding took away from their tensors.
+    /// With the parts of their tensors lost in rounding.
     inertials: HashMap<String, (Inertial, Sym3<f64>)>,
     tree: Tree,
     bodies: Vec<BodyNumbers<f64>>,
@@ -464,7 +463,7 @@ impl Making {
         }
     }
 
-    /// Actuators find their freedoms, whose rotors turn with them.
+    /// Assigns actuators to their freedoms, and adds their rotors.
     fn actuators(&mut self, builder: &ModelBuilder) -> Result<()> {
         for spec in &builder.actuators {
             let actuator = spec.resolve(&self.tree, &self.tree.actuators)?;
@@ -564,7 +563,7 @@ impl Making {
 
     fn unit(&mut self, joint: &JointSpec, axis: Vec3<f64>, what: &str) -> Result<Vec3<f64>> {
         let length = axis.norm();
-        // NaN and infinite components were refused before
+        // NaN and infinite components were rejected before
         let Some(unit) = axis.unit().filter(|_| length >= 1e-12) else {
             return Err(Error::new(
                 ErrorKind::Model,
@@ -736,7 +735,7 @@ impl Making {
         }
     }
 
-    /// The constraints, with names turned into numbers.
+    /// The constraints, with names resolved to numbers.
     fn constraints(&mut self, builder: &ModelBuilder) -> Result<Vec<Constraint>> {
         let mut constraints: Vec<Constraint> = Vec::new();
         let mut said = check::Said::default();

@@ -20,12 +20,12 @@ fn rod() -> Inertial {
     }
 }
 
-/// Angle of the rods of a row of four-bars at the start, rad.
+/// Initial angle of the rods of a row of four-bars, rad.
 const ASLANT: f64 = std::f64::consts::FRAC_PI_3;
 
 /// 2N+1 equal rods: N+1 upright ones hinged to the ground 1 m apart, N level ones joining their tops; every hinge is a revolute
 /// joint about z. With all coordinates zero the rods lie along x, where two branches meet; upright rods have the angle φ, level ones
-/// −φ on the parallelogram branch. They begin hanging aslant, from where they swing without passing that position.
+/// −φ on the parallelogram branch. Initially they hang at an angle, from which they swing without passing that position.
 pub(super) fn four_bar(n: usize) -> ModelBuilder {
     let mut builder = ModelBuilder::new(&format!("four-bar-{n}"));
     builder.gravity = Vec3::new(0.0, -9.81, 0.0);
@@ -64,8 +64,8 @@ pub(super) fn four_bar(n: usize) -> ModelBuilder {
 }
 
 /// Bricard's mechanism: five rods of 1 m and 1 kg with a square section of 0.1 m, six revolute joints whose axes are y, z, x, y,
-/// z, x at the corners of a cube; the ground closes the loop. Counting gives no freedom, it has one. With all coordinates zero
-/// it is closed.
+/// z, x at the corners of a cube; the ground closes the loop. Counting gives no degree of freedom, but it has one. With all
+/// coordinates zero it is closed.
 pub(super) fn bricard() -> ModelBuilder {
     let mut builder = ModelBuilder::new("bricard");
     builder.gravity = Vec3::new(0.0, -9.81, 0.0);

@@ -1,4 +1,4 @@
-//! Constraints on a tree of bodies besides its joints.
+//! Constraints on a tree of bodies in addition to its joints.
 //!
 //! | rule | rows | condition |
 //! |---|---|---|
@@ -7,14 +7,14 @@
 //! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
 //! | driver | 1 | qₖ = s(t): a motor whose motion is given |
 //! | contact | 1 | a wheel's edge or a sphere touches a plane, a cylinder or a sphere |
-//! | rolling | 1 + 2 | the same, and it does not slip: two rows on velocities (wheel on wheel: one) |
-//! | knife edge | 1 | a point does not move across an edge: a row on velocities |
-//! | velocity | 1 | Σ cₖ vₖ = c₀: a row on velocities |
+//! | rolling | 1 + 2 | the same, without slipping: two nonholonomic rows (wheel on wheel: one) |
+//! | knife edge | 1 | a point does not move across an edge: a nonholonomic row |
+//! | velocity | 1 | Σ cₖ vₖ = c₀: a nonholonomic row |
 //!
-//! Rows on velocities (nonholonomic ones) leave all positions within reach: no position satisfies or violates them.
+//! Nonholonomic rows constrain velocities and leave all positions reachable: no position satisfies or violates them.
 //!
 //! A weld is a joint of the kind fixed (6 rows), a point on a point a spherical one (3 rows). Constraints in Rust code are
-//! [`UserConstraint`](crate::algorithm::constrained::UserConstraint)s, given where the equations are solved.
+//! [`UserConstraint`](crate::algorithm::constrained::UserConstraint)s, passed to the solver.
 
 use super::{JointKind, JointSpec};
 use crate::error::Place;
@@ -70,7 +70,7 @@ pub enum RuleSpec {
     Contact(Box<ContactSpec>),
     /// A point of a link does not move in one of the link's directions, as a skate does not move across its blade.
     KnifeEdge {
-        /// What it cuts: a link, or `world`.
+        /// The link it cuts, or `world`.
         parent: String,
         /// The link that carries the edge.
         child: String,
@@ -81,14 +81,14 @@ pub enum RuleSpec {
     },
     /// Σ coefficient · velocity = rate.
     Velocity {
-        /// Names of freedoms, turning rates of quaternions included, and their coefficients.
+        /// Names of freedoms, including angular velocities of quaternions, and their coefficients.
         terms: Vec<(String, f64)>,
         /// The right-hand side.
         rate: f64,
     },
 }
 
-/// What something rolls on. Radii are positive outside, negative where it rolls inside.
+/// A surface to roll on. Radii are positive outside, negative where the body rolls inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Surface<P = f64> {
     /// A plane.
@@ -130,8 +130,8 @@ pub struct ContactSpec {
     pub surface: Surface,
     /// A point of the plane, or the centre of the sphere or cylinder, in the parent's link frame, m.
     pub origin: Vec3<f64>,
-    /// Normal of the plane, towards the round body; axis of the cylinder; of a sphere a direction opposite to which there is no contact. In the
-    /// parent's axes, of any length.
+    /// Normal of the plane, towards the round body; axis of the cylinder; for a sphere the direction opposite to which there is no contact. In
+    /// the parent's axes, of any length.
     pub normal: Vec3<f64>,
     /// Centre of the wheel or sphere in the child's link frame, m.
     pub centre: Vec3<f64>,
@@ -139,7 +139,7 @@ pub struct ContactSpec {
     pub axis: Option<Vec3<f64>>,
     /// Radius of the wheel's edge or of the sphere, m.
     pub radius: f64,
-    /// Does it roll without slipping? Otherwise it slides without friction.
+    /// Whether it rolls without slipping. Otherwise it slides without friction.
     pub rolls: bool,
 }
 
@@ -225,7 +225,7 @@ pub enum Law {
         start: f64,
         /// Position afterwards.
         end: f64,
-        /// Time it takes, s.
+        /// Duration, s.
         duration: f64,
     },
 }
@@ -348,7 +348,7 @@ pub enum Rule<P = f64> {
         surface: Surface<P>,
         /// Frames of the surface (z is the normal or the axis) and of the round body (origin at its centre, z along the wheel's axis).
         between: Closure<P>,
-        /// A wheel? Otherwise a sphere.
+        /// Whether it is a wheel. Otherwise it is a sphere.
         wheel: bool,
         /// Its radius.
         radius: P,
@@ -378,7 +378,7 @@ pub struct Coordinate {
     pub v: usize,
 }
 
-/// Two frames on two bodies that a cut joint joins: the frame on the child is the one that moves along with the joint.
+/// Two frames on two bodies that a cut joint joins: the frame on the child moves with the joint.
 #[derive(Clone, Copy, Debug)]
 pub struct Closure<P = f64> {
     /// Kind of the joint.
@@ -410,7 +410,7 @@ impl<P> Constraint<P> {
         }
     }
 
-    /// How many of its rows are conditions on positions. They are the first ones; the others limit velocities alone.
+    /// Number of its holonomic rows. They come first; the others are nonholonomic.
     pub fn position_rows(&self) -> usize {
         match &self.rule {
             Rule::Contact { .. } => 1,

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! G is constant, so v̇_tree = G v̇ and nothing else appears. Its rows are unit vectors for independent freedoms and the terms of a
-//! [`Follower`] for the others. Which coordinates follow is found by Gaussian elimination, row after row: of the coordinates left in a
-//! row one without an actuator, before others the first of a row that is written as an equation for it (its coefficient is 1: so a
-//! `mimic` is read), before others the last in the order of the tree.
+//! [`Follower`] for the others. Gaussian elimination, row by row, selects the dependent coordinates: of the coordinates left in a row,
+//! one without an actuator; among these preferably the first, if the row is written as an equation for it (its coefficient is 1, as in
+//! a `mimic`); otherwise the last in the order of the tree.
 //!
-//! **Clusters.** A coupling joins the bodies between its joints into one cluster, whose joint has the independent freedoms: from body
-//! to body its joints cannot be eliminated one after another, all together they can. A cluster hangs on one body of another cluster,
-//! so the clusters are a tree, and recursions over them are linear in their number (`factorization::clusters`).
+//! **Clusters.** A coupling joins the bodies between its joints into one cluster, whose joint has the independent freedoms: its joints
+//! cannot be eliminated one by one, but can be together. A cluster is attached to one body of another cluster, so the clusters form a
+//! tree, and recursions over them are linear in their number (`factorization::clusters`).
 
 use super::{Constraint, Coordinate, Rule, Tree};
 use crate::error::{Error, ErrorKind, Result};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// Coefficients this much smaller than the largest of a row are not divided by, unless the row is written for them.
 const SMALLEST_PIVOT: f64 = 1e-3;
-/// What remains of a cancelled coefficient, relative to its summands.
+/// Remainder of a cancelled coefficient, relative to its summands.
 const CANCELLED: f64 = 1e-12;
 
 /// The map from the independent coordinates to those of the tree.
@@ -42,7 +42,7 @@ pub struct Couplings<P = f64> {
     constraints: Vec<Constraint<P>>,
 }
 
-/// Where the motion of a freedom of the tree comes from.
+/// Source of the motion of a freedom of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// It is this independent freedom.
@@ -54,13 +54,13 @@ pub enum Source {
 /// A coordinate of the tree that follows independent ones: q = offset + Σ ratio · source.
 #[derive(Clone, Debug)]
 pub struct Follower<P = f64> {
-    /// Its place among the coordinates of the tree.
+    /// Its index among the coordinates of the tree.
     pub coordinate: Coordinate,
-    /// The sources by their places among the independent coordinates, and the ratios; none for a coordinate that is constant.
+    /// The sources by their indices among the independent coordinates, and the ratios; none for a constant coordinate.
     pub terms: Vec<(Coordinate, P)>,
-    /// Where it is when its sources are at zero.
+    /// Its value when its sources are zero.
     pub offset: P,
-    /// The coupling that it was eliminated with.
+    /// The coupling with which it was eliminated.
     pub coupling: Arc<str>,
 }
 
@@ -69,11 +69,11 @@ pub struct Follower<P = f64> {
 pub struct Cluster {
     /// The bodies, parents first.
     pub bodies: Vec<usize>,
-    /// The body on which they hang; 0 is the ground.
+    /// The body to which they are attached; 0 is the ground.
     pub parent: usize,
     /// The independent freedoms of their joints, in order.
     pub freedoms: Vec<usize>,
-    /// Is any of their coordinates coupled? Otherwise it is one body and its joint.
+    /// Whether any of their coordinates is coupled. Otherwise it is one body and its joint.
     pub is_coupled: bool,
 }
 
@@ -84,7 +84,7 @@ struct Row {
     offset: f64,
 }
 
-/// The row that a coordinate was solved from, solved: coordinate = offset + Σ terms.
+/// A row solved for a coordinate: coordinate = offset + Σ terms.
 struct Solved {
     freedom: usize,
     row: Row,
@@ -92,7 +92,7 @@ struct Solved {
 }
 
 impl Couplings<f64> {
-    /// Eliminates the couplings of a tree; `constraints` are couplings only. Couplings that say nothing new are returned by name.
+    /// Eliminates the couplings of a tree; `constraints` are couplings only. Redundant couplings are returned by name.
     pub(super) fn eliminate(
         tree: &Tree,
         constraints: Vec<Constraint>,
@@ -216,7 +216,7 @@ impl Couplings<f64> {
     }
 }
 
-/// A coupling in terms of the coordinates that do not follow yet.
+/// A coupling in terms of the coordinates that are still independent.
 fn substituted(
     terms: &[(Coordinate, f64)],
     offset: f64,
@@ -267,7 +267,7 @@ fn add(terms: &mut BTreeMap<usize, f64>, k: usize, c: f64) {
     }
 }
 
-/// The coordinate that follows the others of a row; none where nothing is left of it.
+/// The coordinate of a row that follows the others; none where nothing is left of the row.
 fn pivot(row: &Row, written_for: Option<usize>, is_actuated: &[bool]) -> Option<usize> {
     let largest = row.terms.values().fold(0.0, |m: f64, c| m.max(c.abs()));
     let fits =
@@ -359,7 +359,7 @@ fn set_of(joined: &mut [usize], body: usize) -> usize {
     at
 }
 
-/// Joins the sets of all bodies whose joints lie between two bodies, their own joints included.
+/// Joins the sets of all bodies whose joints lie between two bodies, including their own joints.
 fn join_path(tree: &Tree, joined: &mut [usize], a: usize, b: usize) {
     let mut join = |x: usize, y: usize| {
         let (x, y) = (set_of(joined, x), set_of(joined, y));
@@ -387,17 +387,17 @@ impl<P> Couplings<P> {
         self.freedoms.len()
     }
 
-    /// For every independent position its place in the tree's q.
+    /// For every independent position its index in the tree's q.
     pub fn positions(&self) -> &[usize] {
         &self.positions
     }
 
-    /// For every independent freedom its place in the tree's v.
+    /// For every independent freedom its index in the tree's v.
     pub fn freedoms(&self) -> &[usize] {
         &self.freedoms
     }
 
-    /// For every freedom of the tree, where its motion comes from.
+    /// For every freedom of the tree, the source of its motion.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
@@ -418,7 +418,7 @@ impl<P> Couplings<P> {
         &self.clusters
     }
 
-    /// The couplings as they were named.
+    /// The couplings as given.
     pub fn constraints(&self) -> &[Constraint<P>] {
         &self.constraints
     }

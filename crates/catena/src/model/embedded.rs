@@ -448,7 +448,7 @@ fn chain(n: usize, kind: JointKind, floating: bool) -> ModelBuilder {
     builder
 }
 
-/// A branching tree with every kind of joint, with rotors, friction and springs here and there.
+/// A branching tree with every kind of joint, with rotors, friction and springs in some joints.
 fn zoo() -> ModelBuilder {
     let mut builder = ModelBuilder::new("zoo");
     let mut random = Random::new(2026);

@@ -1,8 +1,7 @@
-//! Models alike that differ in inertias, passive joint forces, rotors or gravity: one reduction for all of them.
+//! Models of one structure that differ in inertias, passive joint forces, rotors or gravity: one reduction for all of them.
 //!
 //! [`Model::reduced`] chooses frames by lengths and directions, and then regroups inertias, which is linear in them. With the frames of one
-//! model, the members of a family therefore have reduced numbers of their own, most of which are the same for all: code can be made with
-//! the others as inputs.
+//! model, most of the reduced numbers are therefore the same for all members of a family: code can be generated with the others as inputs.
 
 use super::reduced::regroup;
 use super::{BodyNumbers, Model, Reduced, Tree};
@@ -16,7 +15,8 @@ const INERTIA: usize = 10;
 /// Numbers of a freedom.
 const FREEDOM: usize = 4;
 
-/// Members may differ by this part of the largest number of a kind where they count as equal: what is zero for all of them is round-off in each.
+/// Numbers of members that differ by less than this fraction of the largest of their kind count as equal: a number that is zero for all of them
+/// is round-off in each.
 const DUST: f64 = 1e-13;
 
 /// Models that differ in some of their numbers.
@@ -43,7 +43,7 @@ pub struct Family {
     bodies: Vec<BodyNumbers<f64>>,
     /// New body frames from the frames of the model.
     shift: Vec<Pose<f64>>,
-    /// The reduced numbers of the nominal model, and by how much those of members may differ where they count as equal.
+    /// The reduced numbers of the nominal model, and the differences up to which those of members count as equal.
     numbers: Vec<f64>,
     allowed: Vec<f64>,
     /// Which of them vary.
@@ -57,7 +57,7 @@ fn unsupported(message: String) -> Error {
 
 impl Family {
     /// The family of these members, with a nominal model that gives their common numbers. Members that differ in lengths or directions are
-    /// refused, and models with constraints, couplings or force elements. `dust` is the tolerance of [`Model::swept`].
+    /// rejected, as are models with constraints, couplings or force elements. `dust` is the tolerance of [`Model::swept`].
     pub fn new<'m>(
         nominal: &Model,
         members: impl Iterator<Item = &'m Model>,
@@ -130,7 +130,7 @@ impl Family {
         self.varied.len()
     }
 
-    /// Identifies the nominal model and which numbers vary.
+    /// Identifies the nominal model and the numbers that vary.
     pub fn fingerprint(&self) -> u64 {
         // FNV-1a over the places
         let start = self.nominal.fingerprint() ^ 0xcbf2_9ce4_8422_2325;

@@ -1,6 +1,6 @@
 //! Force elements: springs, dampers, loads and fields that belong to a model.
 //!
-//! Here are their numbers and the checks of them; [`algorithm::elements`](crate::algorithm::elements) evaluates their formulas. Their
+//! This file has their numbers and checks; [`algorithm::elements`](crate::algorithm::elements) evaluates their formulas. Their
 //! numbers stay `f64` whatever type the other numbers of a model have.
 
 use super::Model;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct ForceSpec {
     /// Name.
     pub name: String,
-    /// What it does.
+    /// Its kind, with its numbers.
     pub rule: ForceRule,
     /// Where it was defined.
     pub place: Place,
@@ -32,7 +32,7 @@ impl ForceSpec {
     }
 }
 
-/// What a force element does, links by name. `world` is the ground, which moves with a prescribed base.
+/// Kinds of force elements, with links by name. `world` is the ground, which moves with a prescribed base.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForceRule {
     /// A spring and a damper between points of two links: [`Spring`].
@@ -54,7 +54,7 @@ pub enum ForceRule {
         /// Pulls only, as a rope does.
         tension_only: bool,
     },
-    /// A spring and a damper against turning of one link in another about an axis: [`Torsion`].
+    /// A spring and a damper against rotation of one link relative to another about an axis: [`Torsion`].
     Torsion {
         /// First link, or `world`.
         parent: String,
@@ -69,7 +69,7 @@ pub enum ForceRule {
         /// Angle without torque, rad.
         rest: f64,
     },
-    /// A force and a torque that do not change: [`ConstantForce`].
+    /// A constant force and torque: [`ConstantForce`].
     Constant {
         /// The link.
         link: String,
@@ -95,7 +95,7 @@ pub enum ForceRule {
         /// Velocity of the medium, world axes, m/s.
         flow: Vec3<f64>,
     },
-    /// A central body's field, which differs from place to place: [`GravityGradient`].
+    /// The nonuniform field of a central body: [`GravityGradient`].
     GravityGradient(GravityGradient),
 }
 
@@ -114,24 +114,24 @@ pub enum ForceAxes {
 pub struct ForceElement {
     /// Its name.
     pub name: Arc<str>,
-    /// What it does.
+    /// Its kind, with its numbers.
     pub law: ForceLaw,
     /// Where it was defined.
     pub place: Place,
 }
 
-/// What a force element does.
+/// Kinds of force elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForceLaw {
     /// A spring and a damper between two points.
     Spring(Spring),
     /// A spring and a damper about an axis.
     Torsion(Torsion),
-    /// A force and a torque that do not change.
+    /// A constant force and torque.
     Constant(ConstantForce),
     /// Resistance of a medium.
     Drag(Drag),
-    /// A field that differs from place to place.
+    /// A nonuniform field.
     GravityGradient(GravityGradient),
 }
 
@@ -153,7 +153,7 @@ pub struct BodyPoint {
 /// ```
 ///
 /// With `tension_only` nothing acts while l < l₀, and T is never negative.
-/// At length zero the line has no direction: this is refused, unless l₀ = c = 0, where the force k d needs none.
+/// At length zero the line has no direction: this is an error, unless l₀ = c = 0, where the force k d needs none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spring {
     /// The two points.
@@ -169,8 +169,8 @@ pub struct Spring {
 }
 
 impl Spring {
-    /// Is its force k d, which needs no direction?
-    /// Is its force linear in the distance of its ends, which may coincide?
+    /// Whether its force is k d, which needs no direction.
+    /// Whether its force is linear in the distance between its ends, which may coincide.
     pub fn is_ideal(&self) -> bool {
         self.rest_length == 0.0 && self.damping == 0.0
     }
@@ -179,8 +179,8 @@ impl Spring {
 /// A spring and a damper against the rotation of a body in another about an axis.
 ///
 /// R is the rotation of the second body in the first since the zero position of the model (all coordinates zero), a the axis, fixed in
-/// the first body, b = R a the same axis carried by the second. The angle θ is the twist of R about a: R is a turn by θ about a,
-/// followed by a swing about an axis normal to a. Where the bodies can turn about a only, b = a and θ is their angle.
+/// the first body, b = R a the same axis carried by the second. The angle θ is the twist of R about a: R is a rotation by θ about a,
+/// followed by a swing about an axis normal to a. Where the bodies can only turn about a, b = a and θ is their angle.
 ///
 /// ```text
 /// θ = atan2(w·a, tr R − a·b),   w = (R₃₂ − R₂₃, R₁₃ − R₃₁, R₂₁ − R₁₂)
@@ -207,8 +207,7 @@ pub struct Torsion {
     pub rest: f64,
 }
 
-/// A force f at a point and a torque n, constant in world axes or in those of the link. What they do is work from outside,
-/// f·v + n·ω.
+/// A force f at a point and a torque n, constant in world axes or in those of the link. Their power f·v + n·ω is external work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConstantForce {
     /// Where the force acts.
@@ -238,8 +237,8 @@ pub struct Drag {
     pub flow: Vec3<f64>,
 }
 
-/// The field of a central body, on every body of the model. The model's own `gravity` is uniform and acts besides; with one of these it
-/// usually is zero.
+/// The field of a central body, on every body of the model. The model's own `gravity` is uniform and acts in addition; it is usually
+/// zero when one of these is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GravityGradient {
     /// Newton's field of a centre that is fixed in the world, to second order in the size of each body. With ρ from the centre to the
@@ -253,9 +252,9 @@ pub enum GravityGradient {
     Centre {
         /// μ, m³/s².
         mu: f64,
-        /// Place of the centre in the world, m.
+        /// Position of the centre in the world, m.
         centre: Vec3<f64>,
-        /// Is the field at the origin of the world part of it? Without that part the world falls freely with its origin.
+        /// Whether it includes the field at the origin of the world. Without that part the world falls freely with its origin.
         uniform: bool,
     },
     /// The field near a circular orbit, in a world whose origin moves along the orbit and whose axes turn with it (LVLH). With
@@ -265,8 +264,8 @@ pub enum GravityGradient {
     /// a = 3 n² (u·r) u − n² (h·r) h − 2 n h × ṙ
     /// ```
     ///
-    /// of gravity less that of the origin, centrifugal and Coriolis terms (Hill; Clohessy & Wiltshire 1960). It is linear in r, and its
-    /// integrals over a rigid body are exact: n = 3 n² u × I u is part of them. Velocities and angular velocities are relative to
+    /// of gravity minus that of the origin, centrifugal and Coriolis terms (Hill; Clohessy & Wiltshire 1960). It is linear in r, and
+    /// its integrals over a rigid body are exact: n = 3 n² u × I u is part of them. Velocities and angular velocities are relative to
     /// these axes. U = −½ ∫ (3 n² (u·r)² − n² (h·r)²) dm; the Coriolis force does no work.
     Orbit {
         /// n, rad/s.
@@ -290,7 +289,7 @@ impl ForceRule {
         }
     }
 
-    /// The links it names, and what each is to it.
+    /// The links it names, and the role of each.
     pub fn links(&self) -> Vec<&str> {
         match self {
             ForceRule::Spring { parent, child, .. } | ForceRule::Torsion { parent, child, .. } => {
@@ -325,7 +324,7 @@ impl ForceElement {
         }
     }
 
-    /// Does it act between bodies that move, so that it leaves the momentum of all of them as it is?
+    /// Whether it acts between moving bodies, so that it does not change their total momentum.
     pub fn is_internal(&self) -> bool {
         matches!(self.law, ForceLaw::Spring(_) | ForceLaw::Torsion(_))
             && self.bodies().iter().all(|body| *body != 0)
@@ -350,7 +349,7 @@ impl ForceElement {
     }
 }
 
-/// Where the links of a model under construction are.
+/// Placement of the links of a model under construction.
 pub(super) struct Places<'a> {
     /// Body of every link, and the link's pose in it.
     pub links: &'a HashMap<String, (usize, Pose<f64>)>,
@@ -359,7 +358,7 @@ pub(super) struct Places<'a> {
 }
 
 impl ForceSpec {
-    /// Finds its links, and checks its numbers.
+    /// Resolves its links, and checks its numbers.
     pub(super) fn resolve(&self, places: &Places<'_>) -> Result<ForceElement> {
         let at = |link: &str, point: Vec3<f64>| {
             let (body, body_from_link) = places.links[link];
@@ -496,7 +495,7 @@ impl ForceSpec {
         })
     }
 
-    /// Every number is finite, and what cannot be negative is not.
+    /// Every number is finite, and nonnegative where required.
     fn numbers(&self) -> Result<()> {
         let mut vectors: Vec<(&str, Vec3<f64>)> = Vec::new();
         let mut sizes: Vec<(&str, f64)> = Vec::new();
@@ -591,7 +590,7 @@ impl<P> Model<P> {
         &self.forces
     }
 
-    /// For what knows nothing of force elements: a model that has some is refused.
+    /// For algorithms without support for force elements: rejects a model that has any.
     pub fn expect_no_forces(&self, what: &str) -> Result<()> {
         match self.forces.first() {
             None => Ok(()),
@@ -609,7 +608,7 @@ impl<P> Model<P> {
         }
     }
 
-    /// For what takes forces as independent of the inertias: a model with a gravity gradient is refused.
+    /// For algorithms that take forces as independent of the inertias: rejects a model with a gravity gradient.
     pub fn expect_no_gravity_gradient(&self, what: &str) -> Result<()> {
         let is_field = |e: &&ForceElement| matches!(e.law, ForceLaw::GravityGradient(_));
         match self.forces.iter().find(is_field) {

@@ -1,9 +1,9 @@
 //! A mechanism given as a graph: bodies, and joints between any two of them.
 //!
 //! Joints that carry bodies form a spanning tree; the others are cut, and become constraints. The tree is chosen so that the joints with
-//! the most freedoms are cut, which gives the fewest rows; among equals joints keep their
-//! direction, paths from the ground are short, and the order of the file decides last. Joints with rotors, springs or friction
-//! are cut only if asked for: a cut joint has no coordinate that these could act on.
+//! the most freedoms are cut, which gives the fewest rows; among equals, joints preferably keep their direction, then paths from the
+//! ground are short, and last the order of the file decides. Joints with rotors, springs or friction are cut only on request: a cut
+//! joint has no coordinate that these could act on.
 //!
 //! Mufti's matrices (1983, section 2 and eqs. 62–63): C of the tree is [`Tree::incidence_matrix`](super::Tree::incidence_matrix), T
 //! = S⁻¹ is [`Tree::path_matrix`](super::Tree::path_matrix), C* of the cut joints is [`Model::cut_incidence_matrix`].
@@ -25,8 +25,8 @@ pub struct SpanningTree {
 }
 
 impl ModelBuilder {
-    /// Makes a tree with constraints from joints that form loops. `cut` names joints to be cut; others are chosen. What was
-    /// done is noted among the assumptions.
+    /// Makes a tree with constraints from joints that form loops. `cut` names joints to be cut; others are chosen. The
+    /// choices are noted among the assumptions.
     pub fn span(&mut self, cut: &[&str]) -> Result<SpanningTree> {
         for name in cut {
             if !self.joints.iter().any(|joint| joint.name == *name) {
@@ -41,7 +41,7 @@ impl ModelBuilder {
             at.entry(&joint.parent).or_default().push(k);
             at.entry(&joint.child).or_default().push(k);
         }
-        // Prim's algorithm: of all joints that lead out of the tree the best one is next
+        // Prim's algorithm: the best of all joints that lead out of the tree is next
         let mut reached: BTreeSet<&str> = BTreeSet::new();
         let mut chosen: Vec<(usize, bool)> = Vec::new();
         let mut roots: Vec<&str> = vec![WORLD];
@@ -145,7 +145,7 @@ impl ModelBuilder {
 }
 
 /// The joint with parent and child exchanged. Coordinates of joints about and along axes keep their values (those of a universal joint are
-/// swapped); of spherical, planar and free joints they are those of the inverse motion.
+/// swapped); those of spherical, planar and free joints are those of the inverse motion.
 pub(crate) fn reversed(joint: &JointSpec) -> JointSpec {
     let AxisPair { first, second } = joint.axes;
     let mut dofs = joint.dofs.clone();

@@ -138,7 +138,7 @@ impl<P> Model<P> {
         }
     }
 
-    /// Is this freedom of the tree independent? Otherwise it follows others.
+    /// Whether this freedom of the tree is independent. Otherwise it follows others.
     #[inline(always)]
     pub(crate) fn is_independent(&self, tree_freedom: usize) -> bool {
         match &self.couplings {
@@ -152,7 +152,7 @@ impl<P> Model<P> {
         (0..self.nv()).map(|k| self.freedom(k)).collect()
     }
 
-    /// The constraints besides the joints of the tree: loops, drivers, and couplings that are not eliminated.
+    /// The constraints in addition to the joints of the tree: loops, drivers, and couplings that are not eliminated.
     pub fn constraints(&self) -> &[Constraint<P>] {
         &self.constraints
     }
@@ -162,13 +162,13 @@ impl<P> Model<P> {
         self.constraints.iter().map(Constraint::rows).sum()
     }
 
-    /// How many of these limit velocities alone: rolling, knife edges, rows on velocities.
+    /// Number of nonholonomic conditions among these: rolling, knife edges, velocity constraints.
     pub fn velocity_rows(&self) -> usize {
         let own = |c: &Constraint<P>| c.rows() - c.position_rows();
         self.constraints.iter().map(own).sum()
     }
 
-    /// Refuses a model with rows on velocities, where only conditions on positions are understood: `what` says where.
+    /// Rejects a model with nonholonomic rows, where only holonomic ones are supported: `what` says where.
     pub fn expect_position_rows(&self, what: &str) -> crate::Result<()> {
         let found = self
             .constraints
@@ -189,7 +189,7 @@ impl<P> Model<P> {
         }
     }
 
-    /// Algorithms for trees do not handle constraints: a model that has some is refused.
+    /// Algorithms for trees do not handle constraints: rejects a model that has any.
     pub fn expect_tree(&self) -> crate::Result<()> {
         match self.constraints.len() {
             0 => Ok(()),
@@ -215,7 +215,7 @@ impl<P> Model<P> {
 }
 
 impl<P: Copy> Model<P> {
-    /// Maps every number of the model but those of force elements: to dual numbers, to symbols, to other masses.
+    /// Maps every number of the model except those of force elements: to dual numbers, to symbols, to other masses.
     pub fn map<T: Copy>(&self, f: impl Fn(P) -> T) -> Model<T> {
         let vec = |v: Vec3<P>| v.map(&f);
         Model {
@@ -261,7 +261,7 @@ impl<P: Copy> Model<P> {
         }
     }
 
-    /// Every number of the model but those of force elements, in the order of [`map`](Self::map).
+    /// Every number of the model except those of force elements, in the order of [`map`](Self::map).
     pub(crate) fn numbers(&self) -> Vec<P> {
         let numbers = RefCell::new(Vec::new());
         self.map(|x| numbers.borrow_mut().push(x));
@@ -276,7 +276,8 @@ impl<P: Copy> Model<P> {
         self
     }
 
-    /// The model with its conditions on positions alone: what rolls slides without friction, edges and rows on velocities are gone.
+    /// The model with its holonomic conditions only: rolling bodies slide without friction, knife edges and velocity constraints
+    /// are removed.
     #[must_use]
     pub fn without_velocity_rows(mut self) -> Self {
         self.constraints.retain(|c| c.position_rows() > 0);
@@ -288,8 +289,8 @@ impl<P: Copy> Model<P> {
         self
     }
 
-    /// The model with its couplings as constraints besides the joints, solved with multipliers: all coordinates of the tree are
-    /// coordinates of the model again.
+    /// The model with its couplings as constraints in addition to the joints, solved with multipliers: all coordinates of the
+    /// tree are coordinates of the model again.
     #[must_use]
     pub fn with_couplings_as_constraints(mut self) -> Self {
         if let Some(couplings) = self.couplings.take() {
@@ -390,7 +391,7 @@ impl<V: Vector> Model<Wide<V>> {
         wide
     }
 
-    /// Gives a lane the numbers of a model of the same structure.
+    /// Sets a lane to the numbers of a model of the same structure.
     pub(crate) fn set_lane(&mut self, lane: usize, model: &Model) {
         fn set<V: Vector, const N: usize>(
             mut wide: [Wide<V>; N],
@@ -452,7 +453,7 @@ impl Model<Dual<f64, 1>> {
 }
 
 impl<P: Copy> Model<P> {
-    /// Has another model the same bodies and joints, in the same order, whatever their numbers?
+    /// Whether another model has the same bodies and joints, in the same order, whatever their numbers.
     pub fn is_alike<T>(&self, other: &Model<T>) -> bool {
         let (nodes, others) = (&self.tree.nodes, &other.tree.nodes);
         nodes.len() == others.len()
@@ -480,7 +481,7 @@ impl Model<f64> {
     }
 
     /// Joint frame of a body's joint in the parent's body frame. A body's frame has its origin on its joint; z is the axis
-    /// of the joint (universal: x and z; planar: x and y are the slides), and at rest it coincides with the joint frame.
+    /// of the joint (universal: x and z; planar: x and y are the directions of sliding), and at rest it coincides with the joint frame.
     pub fn placement(&self, body: usize) -> Pose<f64> {
         self.bodies[body].placement
     }
@@ -543,14 +544,14 @@ impl Model<f64> {
             }
         }
         for element in &self.forces {
-            // as many digits as it takes to tell numbers apart
+            // as many digits as needed to distinguish numbers
             print.bytes(format!("{:?}", element.law).as_bytes());
         }
         print.0
     }
 
-    /// A copy with every number perturbed by one unit of rounding, up or down at random: the resulting change of a result is error that no
-    /// algorithm in `f64` can avoid.
+    /// A copy with every number perturbed by one unit of rounding, up or down at random: the resulting change of a result is an error that
+    /// no algorithm in `f64` can avoid.
     #[must_use]
     pub fn with_other_last_digits(&self, seed: u64) -> Self {
         let random = std::cell::RefCell::new(crate::random::Random::new(seed));
@@ -621,8 +622,8 @@ impl Model<f64> {
         self
     }
 
-    /// A copy with other friction in the joints: for every freedom of the tree, `of` makes its damping and its dry friction of those
-    /// that it has. Neither may be negative.
+    /// A copy with modified friction in the joints: for every freedom of the tree, `of` maps its damping and dry friction to new
+    /// values. Neither may be negative.
     #[must_use]
     pub fn with_friction(mut self, of: impl Fn(usize, [f64; 2]) -> [f64; 2]) -> Self {
         for (k, dof) in self.dofs.iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! Models with the same motions and fewer numbers: body frames along common normals, inertias regrouped, round-off set to zero.
 //!
 //! A body on a joint about or along z may have its frame rotated about z and shifted along z: both commute with the joint.
-//! [`Model::reduced`] uses that freedom to put x on the common normal of the joint's axis and the next one (Khalil and
-//! Kleinfinger's modified DH frames): the placement of a joint then is Tx(a) Rx(α) Rz(θ) Tz(d), and the angle θ goes into the
+//! [`Model::reduced`] uses this to place x on the common normal of the joint's axis and the next one (Khalil and
+//! Kleinfinger's modified DH frames): the placement of a joint then is Tx(a) Rx(α) Rz(θ) Tz(d), and the angle θ is absorbed into the
 //! coordinate. The last body of a chain has no next axis: for dynamics its origin is on the common normal with the previous axis, and its
 //! mass centre is in the xz plane.
 //!
@@ -16,10 +16,10 @@
 //! spherical, universal            a mass at the centre:  m
 //! ```
 //!
-//! Force elements are not in them: who reduces a model refuses one that has some ([`Model::expect_no_forces`]).
-//! What reaches the ground is dropped. Efforts, accelerations and the inertia matrix are unchanged; the single
-//! bodies are no longer physical (a chain of revolute joints has no masses at all), so that energies, momenta and joint
-//! reactions must be computed from the original model.
+//! Force elements are not included: callers reject a model that has any ([`Model::expect_no_forces`]), or evaluate them
+//! in the original frames. Inertia that reaches the ground is dropped. Efforts, accelerations and the inertia matrix
+//! are unchanged; the single bodies are no longer physical (a chain of revolute joints has no masses at all), so that
+//! energies, momenta and joint reactions must be computed from the original model.
 
 use super::{BodyNumbers, JointKind, Model, Tree};
 use crate::elementary;
@@ -32,11 +32,11 @@ use std::sync::Arc;
 pub struct Reduced {
     /// The model, for coordinates q + `offset`.
     pub model: Model,
-    /// What to add to the positions of the original model.
+    /// Offsets to add to the positions of the original model.
     pub offset: Vec<f64>,
 }
 
-/// Does the joint motion commute with rotations about z and shifts along z?
+/// Whether the joint motion commutes with rotations about z and shifts along z.
 fn is_axial(kind: JointKind) -> bool {
     matches!(
         kind,
@@ -53,7 +53,7 @@ fn is_hinge(kind: JointKind) -> bool {
     matches!(kind, JointKind::Revolute | JointKind::Continuous)
 }
 
-/// Is the first coordinate an angle about z on which nothing else depends?
+/// Whether the first coordinate is an angle about z on which nothing else depends.
 fn is_turning(kind: JointKind) -> bool {
     matches!(
         kind,
@@ -162,8 +162,7 @@ impl Model {
     /// Sets numbers that differ from 0, 1 or −1 by round-off to exactly that.
     ///
     /// Entries of rotations within `dust` of 0, ±1 become 0, ±1; lengths below `dust` times the sum of all lengths become 0.
-    /// Masses, first and second moments below `dust` (1e-14 at most) times the largest of their kind become 0: light
-    /// links may be meant.
+    /// Masses, first and second moments below `dust` (1e-14 at most) times the largest of their kind become 0: light links may be intended.
     #[must_use]
     pub fn swept(mut self, dust: f64) -> Self {
         let length: f64 = self.bodies[1..]
@@ -258,7 +257,7 @@ pub(super) fn regroup<S: Scalar>(tree: &Tree, bodies: &mut [BodyNumbers<S>]) {
     }
 }
 
-/// The rotation about and shift along z that put x on the common normal of z and the joint at `child`, and the origin at its foot.
+/// The rotation about and shift along z that place x on the common normal of z and the joint at `child`, and the origin at its foot.
 fn along_common_normal(child: Pose<f64>, has_axis: bool) -> Pose<f64> {
     let (p, u) = (child.translation, child.rotation.z);
     let sine = elementary::hypot(u.x, u.y);

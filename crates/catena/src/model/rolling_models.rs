@@ -1,4 +1,4 @@
-//! Embedded models that roll and glide: constraints on velocities.
+//! Embedded models that roll and glide: nonholonomic constraints.
 
 use super::constraint::{ConstraintSpec, ContactSpec, RuleSpec};
 use super::{AxisPair, Inertial, JointKind, JointSpec, ModelBuilder};

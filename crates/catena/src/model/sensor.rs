@@ -1,4 +1,4 @@
-//! Sensors that a model names: what they are fixed to, and what they measure.
+//! Sensors of a model: where they are attached, and what they measure.
 
 use super::tree::Tree;
 use super::{FrameInfo, Model};
@@ -66,8 +66,8 @@ pub enum SensorKind {
     /// At rest s is g upwards, in free fall it is zero. Where the world's axes turn with an orbit ([`GravityGradient`](super::GravityGradient)),
     /// ω and a are those in inertial axes.
     Imu,
-    /// Force f and torque n with which the parent of a joint acts on its child, efforts of the joint included, in axes of the frame and
-    /// about its origin.
+    /// Force f and torque n with which the parent of a joint acts on its child, including efforts of the joint, in axes of the frame
+    /// and about its origin.
     ForceTorque {
         /// The body that the joint carries.
         body: usize,
@@ -107,7 +107,7 @@ impl Sensor {
 }
 
 impl SensorSpec {
-    /// Finds what it is fixed to.
+    /// Resolves the link, frame or joint it is attached to.
     pub(super) fn resolve(&self, tree: &Tree, before: &[Sensor]) -> Result<Sensor> {
         let refuse = |message: String| {
             Error::new(

@@ -27,7 +27,7 @@ pub struct BodyInfo {
     pub place: Place,
 }
 
-/// What a recursion needs of a body, without the names: small enough to stay in the cache.
+/// Data of a body for the recursions, without the names: small enough to stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub kind: JointKind,
@@ -53,7 +53,7 @@ pub struct DofInfo {
     pub force_unit: &'static str,
     /// Lower and upper position limit, where given.
     pub limits: Option<(f64, f64)>,
-    /// Speed after an impact on a limit that holds over that before.
+    /// Ratio of the speeds after and before an impact on an enforced limit.
     pub restitution: f64,
     /// Stiffness of a soft limit; 0: it is rigid.
     pub stop_stiffness: f64,
@@ -93,14 +93,14 @@ pub struct Tree {
     pub actuators: Vec<super::Actuator>,
     /// The sensors that the model names.
     pub sensors: Vec<super::Sensor>,
-    /// What was assumed, merged, normalised or left out when the model was made.
+    /// What was assumed, merged, normalised or left out when the model was built.
     pub assumptions: Vec<String>,
     /// Warnings about the model, which do not prevent its use.
     pub warnings: Vec<Warning>,
-    /// Positions and velocities that states of the model begin with: neutral and at rest unless joints name others, see
+    /// Initial positions of the model: neutral unless joints specify others, see
     /// [`State::start`](crate::State::start).
     pub start: Vec<f64>,
-    /// Velocities of that state.
+    /// Velocities of the initial state, at rest unless joints specify others.
     pub start_velocity: Vec<f64>,
     /// Number of position coordinates.
     pub nq: usize,
@@ -108,16 +108,16 @@ pub struct Tree {
     pub nv: usize,
     /// Position coordinates that are angles, in order.
     pub(crate) angles: Vec<usize>,
-    /// Has any joint a spring, damping or friction?
+    /// Whether any joint has a spring, damping or friction.
     pub(crate) has_passive_forces: bool,
-    /// Has any joint a rotor?
+    /// Whether any joint has a rotor.
     pub(crate) has_rotors: bool,
-    /// Is the parent of every body but the first the previous body?
+    /// Whether the parent of every body except the first is the previous body.
     pub(crate) is_chain: bool,
 }
 
 impl Tree {
-    /// The tree of a model whose numbers may become others: all of them count, also those that are zero.
+    /// The tree of a model whose numbers may change: all of them count, including those that are zero.
     pub(crate) fn with_everything(&self) -> Self {
         Tree {
             has_passive_forces: true,
@@ -164,7 +164,7 @@ impl Tree {
         b.q..b.q + b.kind.nq()
     }
 
-    /// The bodies from this one down to the ground, the ground not included.
+    /// The bodies from this one down to the ground, excluding the ground.
     pub fn path_to_ground(&self, body: usize) -> impl Iterator<Item = usize> + '_ {
         let mut at = body;
         std::iter::from_fn(move || {
@@ -185,7 +185,7 @@ impl Tree {
         depth.into_iter().max().unwrap_or(0)
     }
 
-    /// Is there exactly one tree body on the ground, held by a free joint?
+    /// Whether exactly one body is attached to the ground, by a free joint.
     pub fn is_free_floating(&self) -> bool {
         let on_ground: Vec<_> = (1..self.bodies.len())
             .filter(|&i| self.parent(i) == 0)

@@ -78,11 +78,11 @@ impl fmt::Display for Operations {
 }
 
 thread_local! {
-    /// Operations of this thread since it began.
+    /// Operations of this thread since it started.
     static DONE: Cell<Operations> = const { Cell::new(Operations::NONE) };
 }
 
-/// What is known of a number before it is computed.
+/// What is known about a number in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Structure {
     Zero,
@@ -136,7 +136,7 @@ impl Count {
     }
 }
 
-/// Numbers are equal by their values, whatever is known of them.
+/// Numbers compare by value, whatever is known about them.
 impl PartialEq for Count {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value

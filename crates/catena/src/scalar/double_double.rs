@@ -181,7 +181,7 @@ impl Scalar for DoubleDouble {
         if root == 0.0 || !root.is_finite() {
             return root.into();
         }
-        // one step of Newton's doubles the digits
+        // one Newton step doubles the digits
         let rest = self - DoubleDouble::product(root, root);
         DoubleDouble::sum(root, rest.high / (2.0 * root))
     }

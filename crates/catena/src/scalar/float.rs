@@ -145,7 +145,7 @@ impl Neg for Fused {
 impl Scalar for Fused {
     type Mask = bool;
 
-    /// Inlined: a function of its own would not have the caller's instruction.
+    /// Inlined: a separate function would not be compiled with the caller's instruction.
     #[inline(always)]
     fn apart<T: Task>(task: T) -> T::Output {
         task.run()

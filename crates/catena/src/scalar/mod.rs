@@ -1,8 +1,8 @@
 //! The numbers an algorithm can run in.
 //!
-//! The recursions on trees are generic over [`Scalar`]. What a run computes depends on the scalar:
+//! The recursions on trees are generic over [`Scalar`]. The scalar determines what a run computes:
 //!
-//! | scalar | what a run gives |
+//! | scalar | result of a run |
 //! |---|---|
 //! | `f64`, `f32` | numbers |
 //! | [`Fused`] | numbers, with fused multiply-add (chosen by run-time dispatch) |
@@ -35,7 +35,7 @@ pub use wide::{Lanes, Vector, Wide};
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A number, or something that can stand for one.
+/// A number, or a type that can represent one.
 pub trait Scalar:
     Copy
     + Debug
@@ -99,28 +99,26 @@ pub trait Scalar:
         Self::one() / self
     }
 
-    /// Runs a task in a function of its own, compiled for the instructions of this scalar: for what is long and needed in many
-    /// places.
+    /// Runs a task in a separate function, compiled for the instructions of this scalar: for long code needed in many places.
     #[inline(never)]
     fn apart<T: Task>(task: T) -> T::Output {
         task.run()
     }
 }
 
-/// Work that is compiled once per scalar instead of into everyone who asks for it: see [`Scalar::apart`].
+/// Work that is compiled once per scalar instead of being inlined into every caller: see [`Scalar::apart`].
 pub trait Task {
-    /// What it gives.
+    /// Its result.
     type Output;
 
-    /// Does it; `#[inline(always)]`, so that it is compiled for the instructions of the scalar.
+    /// Runs it; `#[inline(always)]`, so that it is compiled for the instructions of the scalar.
     fn run(self) -> Self::Output;
 }
 
 /// A model's number, usable by a computation in `S`.
 ///
 /// Models usually hold `f64`, whatever scalar the computation runs in: the constants of a robot are the same in every
-/// lane and have no derivatives. A model may also hold `S` itself, when masses or lengths are what is
-/// differentiated or kept as symbols.
+/// lane and have no derivatives. A model may also hold `S` itself, when masses or lengths are differentiated or kept as symbols.
 pub trait Parameter<S>: Copy {
     /// The parameter as a number of the computation.
     fn lift(self) -> S;

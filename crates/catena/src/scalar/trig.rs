@@ -20,7 +20,7 @@ const QUARTER_TURN: [f64; 3] = [
     1.0562999066987428e-23,
 ];
 
-/// 1.5 · 2⁵²: doubles this large are integers, so adding it rounds to the nearest integer, halves to the even one.
+/// 1.5 · 2⁵²: doubles this large are integers, so adding it rounds to the nearest integer, ties to even.
 const ROUNDER: f64 = 6755399441055744.0;
 
 /// sin r = r + r³ (S₀ + S₁ r² + …), minimax in relative error on |r| ≤ π/4, which stays below 2⁻⁵⁶.

@@ -5,11 +5,11 @@ use crate::elementary;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A register of doubles: what [`Wide`] is made of.
+/// A register of doubles, on which [`Wide`] is built.
 ///
 /// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight), private to the crate:
-/// their values **must only be made on a processor that has the instructions**, and this trait makes them from nothing
-/// (`splat`, `load`). The dispatcher of [`crate::Batch`] detects the processor first. Debug builds check it.
+/// their values **must only be created on a processor that has the instructions**, and this trait creates them (`splat`,
+/// `load`). The dispatcher of [`crate::Batch`] detects the processor first. Debug builds check it.
 pub trait Vector: Copy + Debug + 'static {
     /// Number of doubles in the register.
     const LANES: usize;
@@ -51,7 +51,7 @@ pub trait Vector: Copy + Debug + 'static {
     /// in the last two bits of `quarters`.
     fn turn(quarters: Self, sin: Self, cos: Self) -> (Self, Self);
 
-    /// Runs a task in a function of its own, compiled for this register: [`Scalar::apart`].
+    /// Runs a task in a separate function, compiled for this register: [`Scalar::apart`].
     #[inline(never)]
     fn apart<T: Task>(task: T) -> T::Output {
         task.run()
@@ -371,7 +371,7 @@ mod tests {
     use crate::arch::{Avx2Register, Avx512Register};
     use crate::scalar::Fused;
 
-    /// Something that uses every operation.
+    /// A computation that uses every operation.
     fn everything<S: Scalar>(x: S, y: S) -> S {
         let (sin, cos) = x.sin_cos();
         let mut sum = sin.mul_add(y, cos) / (x * x + S::one()).sqrt();
@@ -381,7 +381,7 @@ mod tests {
         sum
     }
 
-    /// A register gives in each lane what the scalar gives.
+    /// A register gives in each lane the result of the scalar.
     fn same_as_scalar<V: Vector, S: Scalar>(number: impl Fn(S) -> f64) {
         let angles = [0.3, -2.0, 7.5, 1e4, -0.0, 3.0, 1e-9, 55.0];
         let far = [1e7, 0.3, -2.0, f64::INFINITY, 7.5, f64::NAN, 3.0, 55.0];

@@ -1,6 +1,6 @@
 //! The audit of a run: how well the laws of mechanics were satisfied.
 //!
-//! Errors of energy and momentum are relative to what was exchanged, where that is more than the absolute tolerance resolves.
+//! Errors of energy and momentum are relative to the amount exchanged, where that exceeds what the absolute tolerance resolves.
 //! With the absolute tolerance α and the allowed relative error ρ, positions and velocities below r = α/ρ need not have the relative
 //! accuracy ρ, and neither need the energies
 //!
@@ -9,29 +9,29 @@
 //! ```
 //!
 //! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
-//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where work or heat is integrated. Errors below the round-off of the energies' own
-//! terms, with |g| √(2 m T₁) in place of m g L, count as zero.
+//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where work or heat is integrated. Errors below the round-off of the terms of the
+//! energy, with |g| √(2 m T₁) in place of m g L, count as zero.
 //!
-//! The motion is put back into the equations of motion,
+//! The motion is substituted into the equations of motion,
 //!
 //! ```text
 //! I v̇ + C v + g + passive − loads = τ + friction + stops + Jᵀλ                                        (2)
 //! ```
 //!
-//! term by term. What is left is relative to the largest term of any freedom at that instant; the worst instant counts. Terms are
-//! projections of wrenches, and where all of them nearly vanish, as about a vertical axis under gravity, what is left is round-off of
-//! those wrenches and relative to a small part of them.
+//! term by term. The residual is relative to the largest term of any freedom at that instant; the worst instant counts. Terms are
+//! projections of wrenches, and where all of them nearly vanish, as about a vertical axis under gravity, the residual is round-off of
+//! those wrenches, relative to a small part of them.
 //!
-//! Steps of one size may keep the energy and still be late: the midpoint rule turns an oscillator too slowly and loses nothing. A
-//! step from v₀ to v₁ and two of half its size, whose end is v₂, tell the error δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1) of a method of order
-//! p, and its part along the acceleration a = (v₁ − v₀)/h is a delay. Over all N steps of a freedom, of which ⟨·⟩ is a mean,
+//! Fixed steps may conserve the energy and still have a phase error: the midpoint rule makes an oscillator too slow and loses no energy. A step
+//! from v₀ to v₁ and two of half its size, ending at v₂, give the error δ = (v₂ − v₁) 2ᵖ/(2ᵖ − 1) of a method of order p, and its part along the
+//! acceleration a = (v₁ − v₀)/h is a delay. With ⟨·⟩ the mean over all N steps of a freedom,
 //!
 //! ```text
 //! φ = N |⟨δ a⟩| / √(⟨a²⟩ ⟨v²⟩)                                                                         (3)
 //! ```
 //!
-//! is the delay times the frequency: the phase in rad. Where Baumgarte's equations let violations of the constraints decay, δ is its part that keeps the
-//! constraints: the other part decays too.
+//! is the delay times the frequency: the phase in rad. Where Baumgarte's equations let violations of the constraints decay, only the part of δ that
+//! satisfies the constraints counts: the other part decays too.
 
 use super::tree_system::Constrained;
 use crate::Dynamics;
@@ -58,12 +58,12 @@ pub struct Finding {
     pub time: f64,
     /// The limit for a run at this tolerance.
     pub allowed: f64,
-    /// Was the law tested? A law of motion needs more than one instant.
+    /// Whether the law was tested. A law of motion needs more than one instant.
     pub seen: bool,
 }
 
 impl Finding {
-    /// Was it satisfied? None where it was not tested.
+    /// Whether it was satisfied; none where it was not tested.
     pub fn kept(&self) -> Option<bool> {
         self.seen.then_some(self.worst <= self.allowed)
     }
@@ -95,7 +95,7 @@ pub struct Audit {
     pub rejected: u64,
     /// Evaluations of the dynamics.
     pub evaluations: u64,
-    /// Error estimated by a second run at another tolerance, relative; only when asked for.
+    /// Error estimated by a second run at another tolerance, relative; only if requested.
     pub verified_error: Option<f64>,
 }
 
@@ -119,7 +119,7 @@ pub struct Held {
     pub duration: f64,
 }
 
-/// What stops have done to a freedom.
+/// The action of stops on a freedom.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stopped {
     /// Name of the freedom.
@@ -132,7 +132,7 @@ pub struct Stopped {
     pub impacts: u64,
     /// Largest speed with which it did so.
     pub hardest: f64,
-    /// Energy that its impacts on rigid stops took, J.
+    /// Energy lost in its impacts on rigid stops, J.
     pub lost: f64,
     /// How often it came to rest against a rigid stop.
     pub rests: u64,
@@ -141,7 +141,7 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Adds what another stop of the same freedom has done.
+    /// Adds the action of another stop of the same freedom.
     pub(crate) fn add(&mut self, other: &Stopped) {
         self.impacts += other.impacts;
         self.hardest = self.hardest.max(other.hardest);
@@ -159,7 +159,7 @@ pub struct Errors {
     /// Largest difference of an effort from the inverse dynamics of the motion, N or N·m.
     pub effort: f64,
     /// Change of the linear momentum (N·s) and of the angular momentum about the mass centre (N·m·s) that gravity does not
-    /// explain; none where other forces from outside act.
+    /// explain; none where other external forces act.
     pub momentum: Option<[f64; 2]>,
 }
 
@@ -246,7 +246,7 @@ impl Phase {
         self.steps += step.weight;
     }
 
-    /// The largest phase error of all freedoms except those that hardly move: as velocities go, or below `resolved`.
+    /// The largest phase error of all freedoms except those that hardly move, relative to the others or below `resolved`.
     fn finding(&self, steps: u64, time: f64, resolved: f64) -> Finding {
         let fastest = self.sums.iter().fold(0.0, |m: f64, sums| m.max(sums[2]));
         let least = (1e-12 * fastest).max(self.steps * resolved * resolved);
@@ -272,15 +272,15 @@ impl Phase {
     }
 }
 
-/// What may be left of (2) in a tree. Round-off leaves 1e-16 to 1e-13 in chains of up to a thousand bodies; a mass that is wrong in its
+/// Allowed residual of (2) in a tree. Round-off leaves 1e-16 to 1e-13 in chains of up to a thousand bodies; a mass that is wrong in its
 /// ninth digit leaves more than this.
 const RESIDUAL: f64 = 1e-10;
 
-/// And in a closed chain, where multipliers are damped: near positions where rows depend on each other 3e-11 was seen. It is what
-/// accelerations of constraints may be off by.
+/// The same in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
+/// also the allowed error of constraint accelerations.
 const CLOSED_RESIDUAL: f64 = 1e-9;
 
-/// What a run with steps of one size may be ahead or behind, rad.
+/// Allowed phase error of a run with fixed steps, rad.
 const PHASE: f64 = 1e-2;
 
 #[derive(Clone, Copy)]
@@ -318,7 +318,7 @@ impl Worst {
         }
     }
 
-    /// Notes a value that is compared with a scale of its own, not with the largest of all.
+    /// Records a value with its own scale, instead of the largest of all.
     fn note_own(&mut self, value: f64, scale: f64, time: f64) {
         let own = ratio(value, scale);
         if self.scale == 0.0 || own > ratio(self.value, self.scale) || own.is_nan() {
@@ -389,7 +389,7 @@ impl Auditor {
         }
     }
 
-    /// Takes the sums of (3) over fixed steps, which stand for so many, from elsewhere.
+    /// Sets the sums of (3) over fixed steps, computed elsewhere, and the number of steps they represent.
     pub fn take_steps(&mut self, sums: &[f64], steps: f64) {
         if let Some(phase) = &mut self.phase {
             for (own, found) in phase.sums.iter_mut().zip(sums.chunks_exact(3)) {
@@ -541,7 +541,7 @@ impl Auditor {
                 seen.tau[k],
                 seen.friction[k],
                 seen.constrained.map_or(0.0, |c| c.efforts[k]),
-                // springs and dampers may be in balance with what they stand against
+                // springs and dampers may balance the forces they act against
                 passive_force(&self.model, &seen.state.q, &still, k),
                 dissipative_force(&self.model, &seen.state.v, k),
                 held[k],
@@ -564,7 +564,7 @@ impl Auditor {
         r * weight + 4.0 * r * r * (start.unit_kinetic + 0.5 * springs) + integrals
     }
 
-    /// Everything seen so far, as bits.
+    /// The state of the audit so far, as bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let start = self.start.unwrap_or(Start {
             time: f64::NAN,
@@ -603,7 +603,7 @@ impl Auditor {
         numbers.into_iter().map(f64::to_bits).collect()
     }
 
-    /// Reads the words of a checkpoint from the front; none if they are not those of such an auditor.
+    /// Reads the leading words of a checkpoint; none if they do not belong to such an auditor.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let phases = self.phase.as_ref().map_or(0, |p| 3 * p.sums.len() + 1);
         let elements = 2 * self.audit.elements.len();
@@ -712,7 +712,7 @@ impl Auditor {
     }
 }
 
-/// The part of an error beyond round-off; NaN stays NaN.
+/// The part of an error beyond round-off; propagates NaN.
 fn beyond(error: f64, rounded: f64) -> f64 {
     match error <= rounded {
         true => 0.0,
@@ -734,7 +734,7 @@ mod tests {
     use super::*;
     use crate::model::embedded;
 
-    /// What the audit says of accelerations that a model has at a state, seen by the auditor of the right model.
+    /// The audit of accelerations that a model has at a state, by the auditor of the correct model.
     fn residual(right: &Model, model: &Model, state: &State, rate: f64) -> Finding {
         let mut moving = state.clone();
         moving.v.iter_mut().for_each(|v| *v *= rate);
@@ -772,7 +772,7 @@ mod tests {
         audit.findings.into_iter().find(|f| f.name == name).unwrap()
     }
 
-    /// Right accelerations leave round-off; one mass or the Coriolis terms wrong by a millionth is a breach.
+    /// Correct accelerations leave round-off; one mass or the Coriolis terms wrong by a millionth is a breach.
     #[test]
     fn a_small_error_in_the_equations_is_a_breach() {
         for name in ["planar3", "space-robot", "chain-30"] {
@@ -782,7 +782,7 @@ mod tests {
                 let state = State::random(&model, seed);
                 let found = residual(&model, &model, &state, 1.0);
                 assert!(found.worst < 1e-12, "{name} {seed}: {found:?}");
-                // the first link of some turns about its own axis: its mass plays no part
+                // the first link of some models turns about its own axis: its mass has no effect
                 for link in 1..builder.links.len() {
                     let mut other = builder.clone();
                     let Some(inertial) = &mut other.links[link].inertial else {

@@ -62,7 +62,7 @@ impl<F: Fn(f64) -> Base<f64> + Send + Sync> BaseMotion for F {
     }
 }
 
-/// A base that stays where it is.
+/// A base at rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RestingBase(pub Pose<f64>);
 
@@ -90,7 +90,7 @@ impl PrescribedBase {
         PrescribedBase(Some(Arc::new(motion)))
     }
 
-    /// Is it at rest at the origin, for ever?
+    /// Whether it is at rest at the origin at all times.
     pub fn is_fixed(&self) -> bool {
         self.0.is_none()
     }
@@ -110,7 +110,7 @@ impl PrescribedBase {
             .map_or(f64::INFINITY, |motion| motion.next_kink(t))
     }
 
-    /// Refuses a motion that is not known up to `duration`, not finite, or not consistent with itself.
+    /// Rejects a motion that is not known up to `duration`, non-finite, or inconsistent.
     pub fn check(&self, duration: f64) -> Result<()> {
         let Some(motion) = &self.0 else {
             return Ok(());
@@ -146,8 +146,8 @@ const INSTANTS: usize = 23;
 /// Compares velocity and acceleration with differences of pose and velocity at some instants between 0 and `duration`.
 ///
 /// The differences are central ones of order 4, tried with several spacings, and the best counts: a consistent motion
-/// passes even if it oscillates a thousand times within the duration, an inconsistent one has an error of its own
-/// magnitude with any spacing.
+/// passes even if it oscillates a thousand times within the duration, an inconsistent one has an error of the
+/// magnitude of the inconsistency with any spacing.
 pub fn check_derivatives(motion: &dyn BaseMotion, duration: f64) -> Result<()> {
     let end = duration.min(motion.end());
     let times: Vec<f64> = (0..INSTANTS)
@@ -213,7 +213,7 @@ pub fn check_derivatives(motion: &dyn BaseMotion, duration: f64) -> Result<()> {
                 best[k] = best[k].min(rates[k].norm());
             }
         }
-        // round-off of what is subtracted
+        // round-off of the differences
         let reach = [1.0, base.pose.translation.norm(), sizes[0], sizes[1]];
         for (k, (what, of)) in [
             ("angular velocity", "orientation"),
@@ -272,13 +272,13 @@ impl<A: Copy + std::ops::Mul<f64, Output = A>> Sinusoid<A> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnalyticBase {
-    /// Pose without any motion: r₀ and R₀.
+    /// Pose before any motion: r₀ and R₀.
     pub pose: Pose<f64>,
     /// v₀, m/s.
     pub velocity: Vec3<f64>,
     /// a, m/s².
     pub acceleration: Vec3<f64>,
-    /// Shaking of the origin.
+    /// Oscillations of the origin.
     pub shakes: Vec<Sinusoid<Vec3<f64>>>,
     /// e, of any length.
     pub axis: Vec3<f64>,
@@ -286,7 +286,7 @@ pub struct AnalyticBase {
     pub rate: f64,
     /// α, rad/s².
     pub angular_acceleration: f64,
-    /// Swinging about the axis.
+    /// Oscillations about the axis.
     pub swings: Vec<Sinusoid<f64>>,
 }
 
@@ -327,7 +327,7 @@ impl BaseMotion for AnalyticBase {
             rate += v;
             angular += a;
         }
-        // a zero axis gives NaN, which is refused
+        // a zero axis gives NaN, which is rejected
         let e = self.axis.unit().unwrap_or(self.axis * f64::NAN);
         let (sin, cos) = elementary::sin_cos(0.5 * angle);
         let turn = Mat3::from_quaternion([cos, e.x * sin, e.y * sin, e.z * sin]);

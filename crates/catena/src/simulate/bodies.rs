@@ -1,9 +1,9 @@
-//! Any model, loops included, integrated implicitly in the redundant coordinates of its bodies.
+//! Any model, including loops, integrated implicitly in the redundant coordinates of its bodies.
 //!
 //! The integrator's unknowns begin with y = (q, v, W, D) of a run, so that inputs, dry friction and events see the same numbers as
 //! with other methods; `algorithm/body_coordinates` has the equations and their Newton matrix. After every step quaternions are
-//! normalised; with constraints on velocities only, positions are also brought back: joint coordinates onto the constraints of
-//! loops, bodies to where the joint coordinates put them.
+//! normalised; with velocity constraints only, positions are also projected: joint coordinates onto the constraints of loops,
+//! bodies to the poses that the joint coordinates give.
 
 use super::inputs::{Controller, controlled};
 use super::tree_system::TreeSystem;
@@ -17,10 +17,10 @@ use crate::integrate::{StepOutcome, System};
 use crate::model::{ForceLaw, Model, Rule};
 use crate::spatial::Force;
 
-/// Rows left out as dependent may be violated by this much, m or rad; more shows that they have become independent.
+/// Rows left out as dependent may be violated by this much, m or rad; a larger violation shows that they have become independent.
 const STILL_DEPENDENT: f64 = 1e-4;
 
-/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns share its norm, so that the tested ones have less.
+/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns share in its norm, so that the tested ones have less.
 const NEWTON_TOLERANCE: f64 = 0.1;
 
 /// Implicit integration in body coordinates.
@@ -30,7 +30,7 @@ pub(super) struct BodiesEngine {
     x: Vec<f64>,
 }
 
-/// What the equations need besides the system.
+/// Data that the equations need besides the system.
 struct Parts {
     layout: Layout,
     /// The model without dry friction, which acts as an effort, and with its constraints.
@@ -44,7 +44,7 @@ struct Parts {
     /// ∂E_W/∂v and ∂E_D/∂v.
     slopes: [Vec<f64>; 2],
     sigma: f64,
-    /// Drivers: where their multipliers are, and the velocity coordinates they drive.
+    /// Drivers: the indices of their multipliers, and the velocity coordinates they drive.
     drivers: Vec<(usize, usize)>,
 }
 
@@ -160,7 +160,7 @@ impl BodiesEngine {
         Ok(engine)
     }
 
-    /// Restarts at y. Other freedoms may be held than before, and other rows be dependent.
+    /// Restarts at y. The held freedoms and the dependent rows may have changed.
     pub fn restart(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         let rates = self.consistent(system, t, y)?;
         self.choose_rows(system, t, &rates)?;
@@ -194,7 +194,7 @@ impl BodiesEngine {
             .start(&mut BodiesImplicit { system, parts }, t, &self.x, rates)
     }
 
-    /// Writes x of a run's y; its derivative goes out.
+    /// Writes x of a run's y; returns its derivative.
     fn consistent(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<Vec<f64>> {
         let Parts {
             layout,
@@ -438,7 +438,8 @@ impl Implicit for BodiesImplicit<'_> {
         Role::Differential
     }
 
-    /// What every method tests: coordinates and rates of the joints, and the integrals. The bodies follow from them.
+    /// Components in the error test, as with every method: coordinates and rates of the joints, and the integrals.
+    /// The bodies follow from them.
     fn tested(&self, i: usize) -> bool {
         i < self.parts.layout.body(1)
     }

@@ -1,9 +1,9 @@
 //! Constraints in a simulation: accelerations under them, and how states are kept on them.
 //!
 //! By default every accepted step is projected onto position and velocity constraints, the smallest correction in the metric of
-//! the inertia matrix; Baumgarte's stabilisation is the alternative. Where rows are dependent, a violated loop would make
-//! them independent and the accelerations meaningless: there the stages of a step are projected too, and the rank stays that
-//! of the start. A freedom that dry friction holds is a further row, so that neither steps nor projections move it; such rows often
+//! the inertia matrix; Baumgarte's stabilisation is the alternative. Where rows are dependent, a violated loop would make them independent
+//! and the accelerations meaningless: there the stages of a step are projected too, and the rank stays that of the initial state. A
+//! freedom that dry friction holds is an additional row, so that neither steps nor projections move it; such rows often
 //! depend on those of the loops. Near a position where rows lose rank, stages and steps are projected in double-double arithmetic, so that
 //! the run stays on its branch.
 //!
@@ -33,8 +33,8 @@ pub enum Drift {
 
 impl Drift {
     /// Baumgarte's equations with critical damping (Mufti's remark 4) and a time constant of five fixed steps, which they can
-    /// follow, or of 0.05 s with adaptive steps: violations vanish while a machine of a metre's size moves on, and steps stay as long as
-    /// with projection, where a shorter time constant makes the equations stiff. It does not depend on how long a run is.
+    /// follow, or of 0.05 s with adaptive steps: violations vanish faster than a machine of a metre's size moves, and steps stay as long
+    /// as with projection, whereas a shorter time constant makes the equations stiff. It does not depend on the length of the run.
     pub fn baumgarte(step: Option<f64>) -> Self {
         let time_constant = match step {
             Some(step) => 5.0 * step,
@@ -45,7 +45,7 @@ impl Drift {
 
     /// Allowed violations of the constraints, of their rates and of their second rates, for a run with this allowed error.
     /// Projected steps are closed to round-off, whatever the error. With Baumgarte's equations violations scale with the
-    /// error, and one that decays at the rate α or √β has that many times its own size as velocity.
+    /// error, and the rate of a violation that decays at α or √β is that many times its size.
     pub(super) fn allowed(self, error: f64) -> [f64; 3] {
         match self {
             Drift::Project => [1e-9; 3],
@@ -59,17 +59,17 @@ impl Drift {
 
 #[derive(Clone, Debug)]
 pub(super) struct Closing {
-    /// The constraints alone.
+    /// The constraints without held freedoms.
     chain: ClosedChain,
     /// The constraints with the freedoms that dry friction holds, while it holds some.
     holding: Option<Box<ClosedChain>>,
     drift: Drift,
-    /// Are rows dependent, those of held freedoms included? Known after the first projection.
+    /// Whether rows are dependent, including those of held freedoms. Known after the first projection.
     redundant: Option<bool>,
     failure: Option<Error>,
     /// Where all constraints are couplings.
     independent: Option<Box<Independent>>,
-    /// Are all stages of a step projected, whether or not rows are dependent?
+    /// Whether all stages of a step are projected, even if rows are independent.
     every_stage: bool,
 }
 
@@ -83,7 +83,7 @@ struct Independent {
 }
 
 impl Independent {
-    /// Nothing unless all constraints of the model are couplings that can be eliminated.
+    /// None unless all constraints of the model are couplings that can be eliminated.
     fn new(model: &Model) -> Option<Box<Self>> {
         let mut reduced = model.clone();
         reduced.eliminate_couplings().ok()?;
@@ -118,7 +118,7 @@ impl Independent {
         Ok(())
     }
 
-    /// What follows is put where it belongs.
+    /// Sets the dependent coordinates.
     fn project(&mut self, state: &mut State) {
         self.load(state);
         self.couplings.expand_positions(&self.state.q, &mut state.q);
@@ -127,7 +127,7 @@ impl Independent {
 }
 
 impl Closing {
-    /// Nothing for a model without constraints. With `holds`, dry friction or stops may hold freedoms.
+    /// None for a model without constraints. With `holds`, dry friction or stops may hold freedoms.
     pub fn new(
         model: &Model,
         user: Vec<Arc<dyn UserConstraint>>,
@@ -156,7 +156,7 @@ impl Closing {
         })
     }
 
-    /// Projects every state that accelerations are asked at, for equations that need closed loops and all rows.
+    /// Projects every state at which accelerations are requested, for equations that need closed loops and all rows.
     pub fn project_stages(&mut self) {
         self.every_stage = true;
         self.independent = None;
@@ -167,12 +167,13 @@ impl Closing {
         !self.chain.user_constraints().is_empty()
     }
 
-    /// Accelerations and multipliers that other equations found where [`accelerate`](Self::accelerate) was asked last.
+    /// Sets accelerations and multipliers found by other equations at the state of the last
+    /// [`accelerate`](Self::accelerate).
     pub fn adopt(&mut self, accelerations: &[f64], multipliers: &[f64]) {
         match &mut self.holding {
             None => self.chain.adopt(accelerations, multipliers),
             Some(holding) => {
-                // the efforts that hold freedoms are among those under which the accelerations were found
+                // the accelerations were found under efforts that include those holding freedoms
                 let mut all = holding.motion().multipliers.to_vec();
                 all[..multipliers.len()].copy_from_slice(multipliers);
                 holding.adopt(accelerations, &all);
@@ -206,7 +207,7 @@ impl Closing {
         chain.keep_rank(t, state)
     }
 
-    /// From now on these freedoms, whose velocities are zero, are held; others are released.
+    /// Holds these freedoms, whose velocities are zero, from now on; releases the others.
     pub fn hold(&mut self, t: f64, state: &State, held: &[usize]) -> Result<()> {
         self.holding = match held.is_empty() {
             true => None,
@@ -216,7 +217,7 @@ impl Closing {
         Ok(())
     }
 
-    /// What earlier states decided about the rank, as words of a checkpoint: it is not seen again in the present one.
+    /// The rank determined at earlier states, as words of a checkpoint: it cannot be recovered from the present one.
     pub fn checkpoint(&self) -> Vec<u64> {
         let redundant = match self.redundant {
             Some(redundant) => u64::from(redundant),
@@ -227,7 +228,7 @@ impl Closing {
         std::iter::once(redundant).chain(ranks).collect()
     }
 
-    /// Takes up what [`checkpoint`](Self::checkpoint) gave, with the same freedoms held.
+    /// Restores the output of [`checkpoint`](Self::checkpoint), with the same freedoms held.
     pub fn restore(&mut self, words: &[u64]) -> Option<()> {
         let (&redundant, words) = words.split_first()?;
         self.redundant = match redundant {
@@ -243,22 +244,22 @@ impl Closing {
         rest.is_empty().then_some(())
     }
 
-    /// Makes velocities consistent with constraints and with what is held.
+    /// Makes velocities consistent with the constraints and the held freedoms.
     pub fn settle_velocities(&mut self, t: f64, state: &mut State) -> Result<()> {
         self.rows_now().project_velocities(t, state)
     }
 
-    /// Do violations decay by Baumgarte's equations?
+    /// Whether violations decay by Baumgarte's equations.
     pub fn lets_decay(&self) -> bool {
         self.drift != Drift::Project
     }
 
-    /// Leaves of a change of velocities what keeps the constraints.
+    /// Projects a change of velocities onto those the constraints allow.
     pub fn keep_along(&mut self, t: f64, state: &State, change: &mut [f64]) -> Result<()> {
         self.rows_now().keep_along(t, state, change)
     }
 
-    /// Efforts that hold them, of the last evaluation: where they are not unique, some that do.
+    /// Efforts that hold them, of the last evaluation: where they are not unique, one solution.
     pub fn holding_efforts(&self) -> &[f64] {
         let all = self.last().motion().multipliers;
         &all[self.chain.row_count()..]
@@ -270,7 +271,7 @@ impl Closing {
         self.chain.factorize(state)
     }
 
-    /// Accelerations from these efforts alone under the constraints, nothing held, and the multipliers.
+    /// Accelerations due to these efforts alone under the constraints, with nothing held, and the multipliers.
     pub fn respond(&mut self, efforts: &[f64]) -> (&[f64], &[f64]) {
         self.chain.respond(efforts)
     }
@@ -393,7 +394,7 @@ impl Closing {
         Ok(())
     }
 
-    /// Power of the constraint forces: only drivers, rows with a given rate and constraints of the user's own do work.
+    /// Power of the constraint forces: only drivers, rows with a prescribed rate and user-defined constraints do work.
     pub fn power(&self, v: &[f64]) -> f64 {
         let chain = self.last();
         let (rows, lambda) = (chain.last_rows(), chain.motion().multipliers);
@@ -419,7 +420,7 @@ impl Closing {
         power
     }
 
-    /// Jᵀ λ of the last evaluation: efforts of constraints and of what holds.
+    /// Jᵀ λ of the last evaluation: efforts of constraints and holding efforts.
     pub fn efforts(&self) -> Vec<f64> {
         let chain = self.last();
         let mut efforts = vec![0.0; chain.model().nv()];

@@ -1,4 +1,4 @@
-//! Controllers of one's own, and actuators: from the effort a controller asks for to the effort a joint gets.
+//! User-defined controllers, and actuators: from the effort a controller demands to the effort a joint receives.
 //!
 //! ```text
 //! (t, q, v, sensors) → controller → demand → effort limit → zero-order hold → first-order lag → τ
@@ -8,8 +8,8 @@
 //! the instants k / rate and its efforts are held in between; steps of the integrator end at these instants. A lag τ̇ = (u − τ) / T
 //! after a command u that is held has a closed form, so it adds no state to the integration.
 //!
-//! Sensors measure accelerations and loads, which the efforts cause. A sampled controller sees them under the efforts that act
-//! until its instant, before its own command; a continuous one would have to know its answer, and may not ask.
+//! Sensors measure accelerations and loads, which the efforts cause. A sampled controller reads them under the efforts that act
+//! until its instant, before its new command; for a continuous one this would be an algebraic loop, so it may not read them.
 
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,7 +19,7 @@ use crate::state::State;
 use std::fmt;
 use std::sync::Arc;
 
-/// A controller of one's own. It is cloned with the inputs of a run: derive [`Clone`].
+/// A user-defined controller. It is cloned with the inputs of a run: derive [`Clone`].
 ///
 /// ```
 /// use catena::error::Result;
@@ -54,8 +54,8 @@ use std::sync::Arc;
 pub trait Control: Duplicate + Send + Sync {
     /// Efforts at an instant; `tau` has an entry per freedom, all zero on entry.
     ///
-    /// Without a rate this is called for the stages of every step, also of steps that are rejected: what it returns may depend on
-    /// t and the state only. With a rate it may ask the sensors.
+    /// Without a rate this is called for the stages of every step, including rejected steps: its result may depend on t and the
+    /// state only. With a rate it may read the sensors.
     fn efforts(
         &mut self,
         t: f64,
@@ -64,13 +64,13 @@ pub trait Control: Duplicate + Send + Sync {
         tau: &mut [f64],
     ) -> Result<()>;
 
-    /// What it remembers, for the checkpoint of a run; empty if nothing. None: it cannot be saved, and a run with it cannot be
-    /// resumed.
+    /// Its internal state, for the checkpoint of a run; empty if it has none. None: it cannot be saved, and a run with it
+    /// cannot be resumed.
     fn save(&self) -> Option<Vec<f64>> {
         None
     }
 
-    /// Takes up what [`save`](Self::save) gave.
+    /// Restores the output of [`save`](Self::save).
     fn restore(&mut self, _saved: &[f64]) -> Result<()> {
         Ok(())
     }
@@ -78,8 +78,8 @@ pub trait Control: Duplicate + Send + Sync {
 
 type Look<'a> = dyn FnMut() -> Result<Vec<[f64; 6]>> + 'a;
 
-/// The model's sensors as a sampled controller sees them: under the efforts that act until its instant. They are measured when
-/// it first asks.
+/// The model's sensors as a sampled controller reads them: under the efforts that act until its instant. They are evaluated at
+/// the first reading.
 pub struct Sensors<'a> {
     tree: &'a Tree,
     /// None for a continuous controller.
@@ -88,7 +88,7 @@ pub struct Sensors<'a> {
 }
 
 impl<'a> Sensors<'a> {
-    /// Of a continuous controller: it may not ask.
+    /// For a continuous controller, which may not read them.
     pub(super) fn closed(tree: &'a Tree) -> Self {
         Sensors {
             tree,
@@ -97,7 +97,7 @@ impl<'a> Sensors<'a> {
         }
     }
 
-    /// Measured by this function.
+    /// Evaluated by this function.
     pub(super) fn new(tree: &'a Tree, look: &'a mut Look<'a>) -> Self {
         Sensors {
             tree,
@@ -106,8 +106,8 @@ impl<'a> Sensors<'a> {
         }
     }
 
-    /// What the sensors measure, in the order of [`Model::sensors`]; [`Sensor::measures`](crate::model::Sensor::measures) says
-    /// what the numbers are.
+    /// Readings of the sensors, in the order of [`Model::sensors`]; [`Sensor::measures`](crate::model::Sensor::measures) gives
+    /// the meaning of the numbers.
     pub fn all(&mut self) -> Result<&[[f64; 6]]> {
         let measured = match self.measured.take() {
             Some(measured) => measured,
@@ -125,7 +125,7 @@ impl<'a> Sensors<'a> {
         Ok(self.measured.insert(measured))
     }
 
-    /// What the sensor of this name measures.
+    /// Readings of the sensor of this name.
     pub fn of(&mut self, name: &str) -> Result<[f64; 6]> {
         let sensors = &self.tree.sensors;
         let Some(index) = sensors.iter().position(|sensor| sensor.name == name) else {
@@ -148,7 +148,7 @@ impl fmt::Debug for Sensors<'_> {
     }
 }
 
-/// A copy behind a pointer. Everything that can be cloned has it.
+/// A boxed copy, available for every cloneable controller.
 pub trait Duplicate {
     /// A copy.
     fn duplicate(&self) -> Box<dyn Control>;
@@ -176,17 +176,17 @@ where
     }
 }
 
-/// A controller of one's own, as the inputs hold it.
+/// A user-defined controller, as the inputs hold it.
 pub struct Law(Box<dyn Control>);
 
 impl Law {
-    /// This controller; a closure `|t, q, v, tau|` is one. What a closure remembers cannot be saved, so a run with it cannot be
-    /// resumed; see [`function`](Self::function) and [`with_state`](Self::with_state).
+    /// This controller, which may be a closure `|t, q, v, tau|`. The captured state of a closure cannot be saved, so a run with
+    /// it cannot be resumed; see [`function`](Self::function) and [`with_state`](Self::with_state).
     pub fn new(control: impl Control + 'static) -> Self {
         Law(Box::new(control))
     }
 
-    /// A function of time and state that remembers nothing.
+    /// A stateless function of time and state.
     pub fn function(
         law: impl Fn(f64, &[f64], &[f64], &mut [f64]) + Clone + Send + Sync + 'static,
     ) -> Self {
@@ -198,22 +198,21 @@ impl Law {
         })
     }
 
-    /// A function of time and state that remembers nothing and may fail: its error ends the run.
+    /// A stateless function of time and state that may fail: its error ends the run.
     pub fn fallible(
         law: impl Fn(f64, &State, &mut [f64]) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         Law::with_sensors(move |t, state, _, tau| law(t, state, tau))
     }
 
-    /// A sampled controller that looks at the model's sensors and remembers nothing: `|t, state, sensors, tau|`. Its error ends
-    /// the run.
+    /// A stateless sampled controller that reads the model's sensors: `|t, state, sensors, tau|`. Its error ends the run.
     pub fn with_sensors(
         law: impl Fn(f64, &State, &mut Sensors<'_>, &mut [f64]) -> Result<()> + Send + Sync + 'static,
     ) -> Self {
         Law::new(Fallible(Arc::new(law)))
     }
 
-    /// A sampled controller with a state of its own: `|t, q, v, state, tau|` changes the state as it gives the efforts.
+    /// A sampled controller with internal state: `|t, q, v, state, tau|` updates the state and writes the efforts.
     pub fn with_state(
         start: &[f64],
         law: impl Fn(f64, &[f64], &[f64], &mut [f64], &mut [f64]) + Clone + Send + Sync + 'static,
@@ -228,7 +227,7 @@ impl Law {
         &mut *self.0
     }
 
-    /// What it remembers; none if that cannot be saved.
+    /// Its internal state; none if that cannot be saved.
     pub fn save(&self) -> Option<Vec<f64>> {
         self.0.save()
     }
@@ -321,7 +320,7 @@ impl FrameLoad {
         }
     }
 
-    /// The wrench at an instant; an error if it is not finite.
+    /// The wrench at an instant; an error if it is non-finite.
     pub(super) fn at(&self, t: f64, state: &State, model: &Model) -> Result<Force<f64>> {
         let wrench = (self.wrench)(t, state);
         match wrench.to_array().iter().all(|x| x.is_finite()) {
@@ -397,7 +396,7 @@ impl From<f64> for Gains {
     }
 }
 
-/// Which freedoms have an actuator, what it can give, and how late; one entry per freedom.
+/// Which freedoms have an actuator, its effort limit and its lag; one entry per freedom.
 #[derive(Clone, Debug)]
 pub(crate) struct Actuated {
     pub drives: Vec<bool>,
@@ -422,14 +421,14 @@ impl Actuated {
         actuated
     }
 
-    /// What the actuators give of what is demanded.
+    /// The efforts of the actuators for a demand.
     pub fn limit(&self, demand: &[f64], tau: &mut [f64]) {
         for (tau, (demand, limit)) in tau.iter_mut().zip(demand.iter().zip(&self.limit)) {
             *tau = demand.clamp(-limit, *limit);
         }
     }
 
-    /// A controller's demand is finite, and it asks for nothing from joints without an actuator.
+    /// A controller's demand must be finite, and zero at joints without an actuator.
     pub fn check(&self, t: f64, demand: &[f64], model: &Model) -> Result<()> {
         let name = |k: usize| &model.tree().dofs[k].name;
         if let Some(k) = demand.iter().position(|x| !x.is_finite()) {
@@ -465,7 +464,7 @@ impl Actuated {
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
     rate: f64,
-    /// Instants so far.
+    /// Number of instants so far.
     taken: u64,
     /// Time of the last one, s.
     time: f64,
@@ -474,7 +473,7 @@ pub(crate) struct Hold {
     /// Efforts of the actuators then.
     before: Vec<f64>,
     lag: Vec<f64>,
-    /// Has any actuator a lag?
+    /// Whether any actuator has a lag.
     is_late: bool,
 }
 
@@ -516,7 +515,7 @@ impl Hold {
         }
     }
 
-    /// Holds another command from now on, given by the closure.
+    /// Holds a new command, given by the closure, from now on.
     pub fn take(&mut self, command: impl FnOnce(&mut [f64])) {
         let time = self.next_time();
         for k in 0..self.before.len() {
@@ -533,7 +532,7 @@ impl Hold {
         words
     }
 
-    /// Takes up a checkpoint; the rest of the words goes out, none if they are not its own.
+    /// Restores a checkpoint and returns the remaining words; none if the words are not its own.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let (own, rest) = words.split_at_checked(2 + 2 * self.command.len())?;
         (self.taken, self.time) = (own[0], f64::from_bits(own[1]));
@@ -550,15 +549,15 @@ impl Hold {
 pub struct ActuatorUse {
     /// The actuator.
     pub actuator: Actuator,
-    /// Largest effort that the controller demanded, without sign.
+    /// Largest magnitude of the effort that the controller demanded.
     pub largest_demand: f64,
-    /// How long more was demanded than it can give, s.
+    /// Time during which the demand exceeded its limit, s.
     pub saturated: f64,
     /// Largest speed of its joint.
     pub largest_speed: f64,
-    /// How long its joint was faster than it may be, s.
+    /// Time during which its joint exceeded the speed limit, s.
     pub too_fast: f64,
-    /// At the last look: time, demand and speed.
+    /// At the last observation: time, demand and speed.
     last: Option<[f64; 3]>,
 }
 
@@ -574,7 +573,7 @@ impl ActuatorUse {
         }
     }
 
-    /// Looks at demand and speed. Between two looks both are taken as linear; a demand that is held is constant.
+    /// Observes demand and speed. Between two observations both are taken as linear; a demand that is held is constant.
     pub(super) fn look(&mut self, t: f64, demand: f64, speed: f64, is_held: bool) {
         let (demand, speed) = (demand.abs(), speed.abs());
         self.largest_demand = self.largest_demand.max(demand);
@@ -615,7 +614,7 @@ impl ActuatorUse {
     }
 }
 
-/// Which part of the way from a to b lies above a limit.
+/// The fraction of the interval from a to b that lies above a limit.
 fn part_above(limit: f64, a: f64, b: f64) -> f64 {
     match (a > limit, b > limit) {
         (true, true) => 1.0,

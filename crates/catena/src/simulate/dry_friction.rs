@@ -7,8 +7,8 @@
 //! held    v = 0, v̇ = 0; the effort λ that this needs, as long as |λ| ≤ f                               (2)
 //! ```
 //!
-//! Within a mode the equations are smooth, also a little beyond its end, so that the end, v = 0 in (1) and |λ| = f in (2), is
-//! located like any event. There the modes of the freedoms at rest are chosen again. With A the accelerations of those freedoms under
+//! Within a mode the equations are smooth, and stay so slightly beyond its end, so that the end, v = 0 in (1) and |λ| = f in (2), is
+//! located like any event. There the modes of the freedoms at rest are chosen anew. With A the accelerations of those freedoms under
 //! unit efforts on them, Eᵀ I⁻¹ E in a tree and its counterpart under the constraints in a closed chain, and a their accelerations
 //! without friction, λ is the effort for which
 //!
@@ -16,16 +16,17 @@
 //! w = A λ + a,    |λ| < f and w = 0,   or λ = −f and w ≥ 0,   or λ = f and w ≤ 0                       (3)
 //! ```
 //!
-//! which is the condition for the least of ½ λᵀA λ + aᵀλ over the box |λ| ≤ f (see `box_minimum.rs`). In a tree A is positive
-//! definite and there is exactly one λ, whatever the coupling. Under constraints A may be singular: several held freedoms can
-//! block the same motion. The accelerations w are still unique, the efforts are not. Then (2) ends where no efforts
-//! within the levels can hold any more, which is where the load factor
+//! which is the condition for the minimum of ½ λᵀA λ + aᵀλ over the box |λ| ≤ f (see `box_minimum.rs`). In a tree A is
+//! positive definite and there is exactly one λ, whatever the coupling. Under constraints A may be singular: several held
+//! freedoms can block the same motion. The accelerations w are still unique, the efforts are not. Then (2) ends where no
+//! efforts within the levels can hold any longer, which is where the load factor
 //!
 //! ```text
 //! t = least t for which there is λ' with A λ' = A λ, |λ'| ≤ t f                                        (4)
 //! ```
 //!
-//! reaches 1. From below t, the least of (3) over the box |λ'| ≤ t f leaves g = A (λ' − λ), and no box smaller than by
+//! reaches 1. Starting from a t that is too small, the minimum of (3) over the box |λ'| ≤ t f leaves g = A (λ' − λ),
+//! and no box smaller than that of
 //!
 //! ```text
 //! t ← t + (λ' − λ)ᵀ g / Σ f |g|                                                                        (5)
@@ -39,8 +40,8 @@
 //! −f ≤ λ < ∞   at a lower limit,     −∞ < λ ≤ f   at an upper one                                      (6)
 //! ```
 //!
-//! without friction f = 0. All of the above stays, with the finite sides of the boxes scaled in (4). Where stops without friction
-//! hold the same motions of a closed chain, so many of them stay idle that the efforts of the others are unique.
+//! without friction f = 0. All of the above still holds, with the finite sides of the boxes scaled in (4). Where stops without
+//! friction hold the same motions of a closed chain, as many of them stay idle as make the efforts of the others unique.
 
 use super::stops::{Stop, StopKind};
 use crate::Dynamics;
@@ -93,7 +94,7 @@ pub(crate) enum Touch {
     None,
     Lower,
     Upper,
-    /// Both limits are one.
+    /// Both limits, which coincide.
     Both,
 }
 
@@ -122,7 +123,7 @@ impl Touch {
     }
 }
 
-/// What a freedom does, for the list of events.
+/// Condition of a freedom, for the list of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Moves,
@@ -140,7 +141,7 @@ const AT_LEVEL: f64 = 1e-9;
 const LOWERED: f64 = 1e-7;
 const MOVES: f64 = 1e-9;
 
-/// Largest load factor (4) that is told apart.
+/// Largest load factor (4) that is resolved.
 const MOST_FACTOR: f64 = 1e3;
 
 /// The freedoms of a model that have dry friction or a rigid stop, with their modes.
@@ -164,7 +165,7 @@ pub(crate) struct DryFriction {
     factor: Vec<f64>,
     chosen: Vec<usize>,
     solution: Vec<f64>,
-    /// Positions at which A was computed, while it is that of the chosen ones in a closed chain.
+    /// Positions at which A was computed, while it is that of the chosen freedoms in a closed chain.
     made_at: Option<Vec<f64>>,
 }
 
@@ -216,7 +217,7 @@ impl DryFriction {
         };
     }
 
-    /// How far the effort is within its box, (2) and (6).
+    /// Distance of the effort from the boundary of its box, (2) and (6).
     pub fn spare(&self, j: usize) -> f64 {
         let (low, high) = self.touches[j].bounds(self.levels[j]);
         let spare = (self.efforts[j] - low).min(high - self.efforts[j]);
@@ -226,7 +227,7 @@ impl DryFriction {
         }
     }
 
-    /// The parts of an effort that friction and the stop have, the stop as little as possible.
+    /// Splits an effort into the parts of friction and of the stop, the latter as small as possible.
     pub fn parts(&self, j: usize) -> [f64; 2] {
         let (effort, level) = (self.efforts[j], self.levels[j]);
         match self.touches[j] {
@@ -258,7 +259,7 @@ impl DryFriction {
         }
     }
 
-    /// Applies the holding efforts in a tree: `vdot` comes in without them, the inertia is factorized. (2)
+    /// Applies the holding efforts in a tree: `vdot` is without them on entry, and the inertia is factorized. (2)
     pub fn hold(&mut self, dynamics: &mut Dynamics, vdot: &mut [f64]) -> Result<()> {
         self.chosen = self.held();
         let m = self.chosen.len();
@@ -350,7 +351,7 @@ impl DryFriction {
             true => problem(matrix, &a, &boxes, 1.0, |p| p.solve_definite())?,
             false => least_in_levels(matrix, &a, &boxes, 1.0)?,
         };
-        // distances of the efforts from the ends of their boxes
+        // distances of the efforts from the boundaries of their boxes
         let ends = |i: usize, x: f64| {
             let (f, touch) = boxes[i];
             let (low, high) = touch.bounds(f);
@@ -394,7 +395,7 @@ impl DryFriction {
             self.efforts[j] = lambda;
             self.modes[j] = Mode::Held;
             if gives_way[i] {
-                // at the end of its box, the effort pushes against the motion
+                // at the boundary of its box, the effort opposes the motion
                 let [low, high] = ends(i, lambda);
                 self.let_go(j, if low <= high { 1.0 } else { -1.0 });
             }
@@ -449,7 +450,7 @@ impl DryFriction {
         Ok(())
     }
 
-    /// (4) of those held, [prepared](Self::prepare); their efforts are some that hold.
+    /// (4) of those held, [prepared](Self::prepare); their efforts are one solution that holds.
     pub fn load_factor(&self) -> Result<f64> {
         let m = self.chosen.len();
         let lambda: Vec<f64> = self.chosen.iter().map(|&j| self.efforts[j]).collect();
@@ -475,7 +476,7 @@ impl DryFriction {
 type Side = (f64, Touch);
 
 /// Of the stops in `bare`, whose efforts hold the same motions, those that can be idle: the efforts of the others are unique and
-/// do the same (Carathéodory).
+/// equivalent (Carathéodory).
 fn idle(matrix: &[f64], x: &mut [f64], mut bare: Vec<usize>) -> Vec<usize> {
     let m = x.len();
     let mut idle = Vec::new();
@@ -483,7 +484,7 @@ fn idle(matrix: &[f64], x: &mut [f64], mut bare: Vec<usize>) -> Vec<usize> {
         let n = bare.len();
         let entry = |k: usize| matrix[bare[k / n] * m + bare[k % n]];
         let block: Vec<f64> = (0..n * n).map(entry).collect();
-        // A z = 0: along z the efforts change and what they do does not
+        // A z = 0: along z the efforts change and their effect does not
         let Some(z) = dependency(&block, n) else {
             return idle;
         };
@@ -605,7 +606,7 @@ mod tests {
         }
     }
 
-    /// Of several freedoms: efforts within t f do what λ does, and efforts within a little less do not.
+    /// Of several freedoms: efforts within t f have the same effect as λ, and efforts within slightly less do not.
     #[test]
     fn load_factor_of_several_freedoms() {
         let mut random = Random::new(4);
@@ -635,7 +636,7 @@ mod tests {
             if rank == n {
                 let ratios = lambda.iter().zip(&f).map(|(x, f)| x.abs() / f);
                 let exact = ratios.fold(0.0f64, f64::max);
-                // as well as A can be inverted
+                // to the accuracy with which A can be inverted
                 assert!((t - exact).abs() < 1e-5 * exact, "{trial}: {t} {exact}");
             }
         }

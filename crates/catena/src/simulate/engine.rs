@@ -186,7 +186,7 @@ impl Engine {
     }
 
     /// A fixed step for the auditor: its size, the velocities at its beginning and at its end, and those at the end of two steps of
-    /// half the size; none for variable steps. What cannot be computed is NaN.
+    /// half the size; none for variable steps. Velocities that cannot be computed are NaN.
     pub fn halved(&mut self, system: &mut TreeSystem) -> Option<(f64, [Vec<f64>; 3])> {
         let Engine::Fixed(even) = self else {
             return None;
@@ -268,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// Restarts where only a force has changed its sign: explicit methods keep the size of their step.
+    /// Restarts where only a force has changed its sign: explicit methods keep their step size.
     pub fn resume(&mut self, system: &mut TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         match self {
             Engine::Adaptive(engine) => engine.resume(system, t, y),

@@ -1,8 +1,8 @@
 //! Many simulations of one structure: in lanes where the equations of motion allow it, else one by one.
 //!
-//! A lane knows trees with springs and damping in their joints, driven by constant efforts and linear feedback ([`Feedback`]), with
-//! explicit methods. What needs decisions on the way (dry friction, stops, events, actuators, sampled controllers, loops, couplings, force
-//! elements, implicit methods) is run by [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why.
+//! Lanes support trees with springs and damping in their joints, driven by constant efforts and linear feedback ([`Feedback`]), with
+//! explicit methods. Everything else (dry friction, stops, events, actuators, sampled controllers, loops, couplings, force elements,
+//! implicit methods) is run by [`Simulation`], member by member on all threads; [`EnsembleRun::one_by_one`] says why.
 
 use super::control::Law;
 use super::inputs::{Controller, Inputs, controlled};
@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::state::{State, check_length};
 use crate::trajectory::Reference;
 
-/// What the members of an ensemble begin with and what drives them, member after member.
+/// Initial states and inputs of the members of an ensemble, member after member.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Members<'a> {
     /// Initial positions, nq per member.
@@ -28,18 +28,18 @@ pub struct Members<'a> {
     pub v: &'a [f64],
     /// Efforts at the joints.
     pub feedback: Feedback<'a>,
-    /// In the place of `feedback` all that may act in a single run, as [`Simulation`] takes it: for each member, one for all, or none. A
-    /// controller that remembers something is copied for each member.
+    /// In place of `feedback`, the full inputs of a single run, as [`Simulation`] takes them: one for each member, one for all, or none.
+    /// A controller with internal state is copied for each member.
     pub inputs: &'a [Inputs],
     /// Events to look for in each member.
     pub events: &'a [EventFunction],
-    /// A model for each member, with the bodies and joints of the ensemble's model and other numbers; or none.
+    /// A model for each member, with the bodies and joints of the ensemble's model and different numbers; or none.
     pub models: &'a [Model],
 }
 
-/// Many simulations of one structure, with other states, inputs and numbers of the model.
+/// Many simulations of one structure, with different states, inputs and model parameters.
 ///
-/// Each member is computed as on its own: its bits do not depend on the numbers of the other members nor on the number of
+/// Each member is computed independently: its bits do not depend on the numbers of the other members nor on the number of
 /// threads. Where one member cannot run in lanes, all run one by one ([`for_members`](Ensemble::for_members)).
 ///
 /// ```
@@ -77,20 +77,20 @@ pub struct Ensemble {
     alone: Option<String>,
 }
 
-/// What an ensemble gave.
+/// Results of an ensemble.
 #[derive(Clone, Debug)]
 pub struct EnsembleRun {
     /// When states were recorded, s.
     pub times: Vec<f64>,
     /// q, v, work and dissipated energy at each of these times, member after member. NaN for a member that has failed.
     pub records: Vec<f64>,
-    /// What each member has cost.
+    /// Cost of each member.
     pub statistics: Vec<Statistics>,
     /// Energy at the end − energy at the start − work + dissipated of each member, J; NaN for one that has failed.
     pub energy_errors: Vec<f64>,
-    /// The members that failed, and why.
+    /// The members that failed, with reasons.
     pub failures: Vec<Failure>,
-    /// What has happened to each member, in order: event functions, dry friction, stops.
+    /// Events of each member, in order: event functions, dry friction, stops.
     pub events: Vec<Vec<Happened>>,
     /// Why the members were not computed in lanes; none if they were.
     pub one_by_one: Option<String>,
@@ -127,7 +127,7 @@ impl EnsembleRun {
 }
 
 impl Ensemble {
-    /// Simulations of this model. Those of one member that [`Simulation`] refuses are refused here.
+    /// Simulations of this model. Settings that [`Simulation`] rejects are rejected here.
     pub fn new(model: &Model, options: SimulationOptions) -> Result<Self> {
         check(&options)?;
         if let Integrator::Adaptive {
@@ -164,23 +164,23 @@ impl Ensemble {
         self
     }
 
-    /// Sets the instructions to use, or the best below them that the processor has.
+    /// Sets the instruction set to use, or the best below it that the processor has.
     #[must_use]
     pub fn with_cpu(mut self, cpu: Cpu) -> Self {
         self.cpu = cpu.min(Cpu::best());
         self
     }
 
-    /// Decides for all of these members together whether they run in lanes. For members that are run in several parts: which part a member is in
-    /// then decides nothing.
+    /// Decides for all of these members together whether they run in lanes. For members that are run in several parts: results then do not
+    /// depend on which part a member is in.
     pub fn for_members(mut self, members: &Members<'_>) -> Result<Self> {
         let count = self.check_members(members)?;
         self.alone = self.lanes(members, count).err();
         Ok(self)
     }
 
-    /// Starts of members with these seeds, positions and velocities member after member: the [random states](State::random) of single runs.
-    /// Each depends on its own seed alone.
+    /// Initial states of members with these seeds, positions and velocities member after member: the [random states](State::random) of
+    /// single runs. Each depends on its own seed only.
     pub fn random_starts(&self, seeds: &[u64]) -> (Vec<f64>, Vec<f64>) {
         let states = seeds.iter().map(|&seed| State::random(&self.model, seed));
         let (q, v): (Vec<_>, Vec<_>) = states.map(|state| (state.q, state.v)).unzip();
@@ -194,8 +194,8 @@ impl Ensemble {
         Ok(self)
     }
 
-    /// Uses the forward dynamics of this code, generated for a family of models in lanes, where members have models of their own. A run refuses
-    /// members that the code was not made for.
+    /// Uses the forward dynamics of this code, generated for a family of models in lanes, where members have models of their own. A run rejects
+    /// members that the code was not generated for.
     pub fn with_family_code(mut self, code: &FamilyCode) -> Result<Self> {
         if code.family().nominal().fingerprint() != self.model.fingerprint() {
             let name = self.model.name();
@@ -392,7 +392,7 @@ impl Ensemble {
 
     /// Members one by one, on all threads.
     fn run_one_by_one(&self, members: &Members<'_>, run: &mut EnsembleRun) {
-        // an ensemble of nobody has no numbers
+        // an empty ensemble has no numbers
         let size = (run.records.len() / run.count().max(1)).max(1);
         let chunk = run.count().div_ceil(self.threads.max(1)).max(1);
         struct Part<'a> {
@@ -532,10 +532,10 @@ impl Ensemble {
     }
 }
 
-/// Largest number of numbers that an ensemble records: 8 GB.
+/// Most numbers that an ensemble records: 8 GB.
 const MOST_NUMBERS: usize = 1 << 30;
 
-/// What a member that ran on its own has come to.
+/// Result of a member that ran on its own.
 struct Done {
     statistics: Statistics,
     energy_error: f64,
@@ -560,7 +560,7 @@ fn feedback_of([efforts, targets, stiffness, damping]: &Numbers) -> Feedback<'_>
     }
 }
 
-/// An error that says whose it is.
+/// An error that names its member.
 fn of_member(member: usize, error: &Error) -> Error {
     let message = format!("member {member}: {}", error.message());
     let new = Error::new(error.kind(), message);
@@ -688,7 +688,7 @@ impl Simulation {
     }
 }
 
-/// The feedback that these inputs are, if lanes can do what they do; else why not.
+/// The feedback equivalent to these inputs, if lanes support them; otherwise the reason.
 fn linear_feedback(
     model: &Model,
     inputs: &Inputs,
@@ -737,12 +737,12 @@ fn linear_feedback(
     Ok(feedback)
 }
 
-/// Runs simulations that have not begun to their end together, in lanes on so many threads, and appends the samples of each. They must have
-/// models alike and the same options, and no [obstacle](Simulation::obstacle_to_lanes). With `code`, forward dynamics generated in lanes, they
-/// must have its model.
+/// Runs simulations that have not begun together to their end, in lanes on the given number of threads, and appends the samples of each. They
+/// must have models of the same structure and the same options, and no [obstacle](Simulation::obstacle_to_lanes). With `code`, forward
+/// dynamics generated in lanes, they must have its model.
 ///
-/// The results, each with its audit to be [finished](Simulation::finish), are those of the runs on their own to round-off; a run that fails
-/// has its error.
+/// The results, each with its audit to be [finished](Simulation::finish), are those of separate runs to round-off; a run that fails returns
+/// its error.
 pub fn advance_together(
     simulations: &mut [Simulation],
     samples: &mut [Vec<Sample>],
@@ -778,7 +778,7 @@ pub fn advance_together(
         q.extend_from_slice(&y[..model.nq()]);
         v.extend_from_slice(&y[model.nq()..model.nq() + model.nv()]);
     }
-    // what a run gives must not depend on whether others have the same numbers
+    // the result of a run must not depend on whether others have the same numbers
     let owned: Vec<Model> = match code {
         Some(_) => Vec::new(),
         None => simulations
@@ -813,7 +813,7 @@ pub fn advance_together(
         cpu: Cpu::detect(),
         threads,
     };
-    // what the audit of fixed steps sums up for each freedom
+    // sums of the audit of fixed steps for each freedom
     let per_audit = match options.integrator {
         Integrator::Fixed { .. } => 3 * model.nv(),
         _ => 0,

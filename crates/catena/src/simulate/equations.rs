@@ -1,16 +1,16 @@
-//! Other equations of motion than the recursions of this crate, as the source of a run's accelerations.
+//! Equations of motion other than the recursions of this crate, as the source of a run's accelerations.
 
 use crate::error::Result;
 use crate::spatial::Force;
 use crate::state::State;
 use std::fmt;
 
-/// Equations of motion that a run takes its accelerations from: a formulation in maximal coordinates, or a user's own. The run's audit
-/// judges them by the general recursions.
+/// Equations of motion from which a run takes its accelerations: a formulation in maximal coordinates, or a user-defined one. The
+/// run's audit checks them with the general recursions.
 pub trait EquationsOfMotion: Send + Sync {
     /// Accelerations, and the multipliers of all rows of the model's constraints, at a state with closed loops under efforts and
     /// external wrenches (in body axes about the bodies' origins, the ground first; or none). Springs and dampers of the joints and force
-    /// elements of the model act besides; dry friction is among the efforts.
+    /// elements of the model act in addition; dry friction is among the efforts.
     fn solve(
         &mut self,
         time: f64,

@@ -12,20 +12,20 @@
 //! g = u⁺ + e u⁻ ≥ 0,   p ≥ 0,   g p = 0                                                                 (2)
 //! ```
 //!
-//! which is the condition for the least of ½ pᵀA p + (1 + e) u⁻ᵀp over p ≥ 0 (see `box_minimum.rs`). A freedom that rests has u⁻ = 0:
-//! it stays, or another one's impact throws it off. Dry friction is finite and gives no impulse: what it held may move
-//! afterwards. The impact takes the energy
+//! which is the condition for the minimum of ½ pᵀA p + (1 + e) u⁻ᵀp over p ≥ 0 (see `box_minimum.rs`). A freedom that rests has u⁻ =
+//! 0: it stays, or the impact of another one throws it off. Dry friction is finite and gives no impulse: freedoms that it held may move
+//! afterwards. The impact dissipates the energy
 //!
 //! ```text
 //! −½ Σ p (u⁺ + u⁻) = ½ Σ p (1 − e) |u⁻| ≥ 0                                                            (3)
 //! ```
 //!
-//! term by term not negative, whatever the restitutions: those with p > 0 have u⁺ = −e u⁻. A freedom that was leaving its limit and is thrown
-//! back has an impact of its own after that.
+//! each term of which is nonnegative, whatever the restitutions: those with p > 0 have u⁺ = −e u⁻. A freedom that was leaving its limit and is
+//! thrown back has a separate impact after that.
 //!
-//! Impacts may accumulate: a ball that bounces lower and lower has come to rest after a finite time and infinitely many impacts, and so have two
+//! Impacts may accumulate: a ball that bounces lower and lower comes to rest after a finite time and infinitely many impacts, and so do two
 //! freedoms that throw each other off in turn. When the next flight of a freedom would not rise above the resolution of positions, it
-//! rests instead: the impact is repeated with u⁺ = 0 for it, whatever the sign of p. That takes energy, too.
+//! rests instead: the impact is repeated with u⁺ = 0 for it, whatever the sign of p. That dissipates energy, too.
 
 use super::dry_friction::{Mode, Touch};
 use super::stops::Gate;
@@ -42,27 +42,27 @@ pub(crate) struct Impact {
     pub touch: Touch,
     /// |u⁻|.
     pub speed: f64,
-    /// Energy it took, J.
+    /// Energy dissipated, J.
     pub lost: f64,
 }
 
-/// After this many impacts at one instant those that follow have no restitution.
+/// After this many impacts at one instant, further ones have no restitution.
 const MOST_ROUNDS: usize = 50;
 
-/// A flight lower than this many slacks of the limit is none.
+/// A flight that rises less than this many times the slack of the limit is suppressed.
 const LOWEST_FLIGHT: f64 = 8.0;
 
-/// A velocity changed by less than this fraction of the largest change is not changed.
+/// A change of velocity below this fraction of the largest change counts as zero.
 const UNTOUCHED: f64 = 1e-12;
 
 /// A freedom at a limit, with the box of its impulse n p.
 struct Contact {
-    /// None for one that its limits lock.
+    /// None for a freedom locked by its limits.
     gate: Option<usize>,
     freedom: usize,
     restitution: f64,
     bounds: (f64, f64),
-    /// Does it arrive?
+    /// Whether it is arriving.
     strikes: bool,
 }
 
@@ -76,7 +76,7 @@ impl Gate {
 }
 
 impl TreeSystem {
-    /// Lets the freedoms that arrive at their limits at this instant strike, and then chooses modes. Returns impacts and changes.
+    /// Applies the impacts of freedoms that reach their limits at this instant, and then chooses modes. Returns impacts and changes.
     pub(crate) fn strike(&mut self, t: f64, y: &mut [f64]) -> Result<(Vec<Impact>, Vec<Change>)> {
         let before = self.standings();
         let modes = self.friction.modes.clone();
@@ -103,7 +103,7 @@ impl TreeSystem {
         }
     }
 
-    /// For how long, to first order, freedoms have been beyond limits that they do not rest against, s.
+    /// The time, to first order, for which freedoms have been beyond limits that they do not rest against, s.
     pub(crate) fn overdue(&self, y: &[f64]) -> f64 {
         let nq = self.model.nq();
         let open = |gate: &&Gate| self.friction.touches[gate.index] == Touch::None;
@@ -284,7 +284,7 @@ impl TreeSystem {
         })
     }
 
-    /// After impacts: what has been thrown off moves.
+    /// After impacts: freedoms that were thrown off move.
     fn move_on_from(&mut self, start: &[f64]) {
         let changed = |v: &[f64], k: usize| (v[k] - start[k]).abs();
         let largest = (0..start.len()).fold(0.0f64, |m, k| m.max(changed(&self.state.v, k)));
@@ -326,7 +326,7 @@ impl TreeSystem {
         Ok((0..self.gates.len()).filter(is_low).collect())
     }
 
-    /// Moves the state loaded onto a limit that it has reached but for round-off, as constraints allow it.
+    /// Moves the loaded state onto a limit that it has reached to within round-off, as constraints allow.
     pub(super) fn place_on(&mut self, gate: &Gate) -> Result<()> {
         let off = gate.limit - self.state.q[gate.coordinate];
         if self.closing.is_none() {
@@ -349,7 +349,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Prepares [`respond`](Self::respond) at the state loaded.
+    /// Prepares [`respond`](Self::respond) at the loaded state.
     pub(super) fn prepare_response(&mut self, t: f64) -> Result<()> {
         match &mut self.closing {
             Some(closing) => closing.prepare(t, &self.state),

@@ -1,4 +1,4 @@
-//! A tree with its inputs, seen as E(t, y, ẏ) = 0 and solved by Newton's method along the tree.
+//! A tree with its inputs as an implicit system E(t, y, ẏ) = 0, solved by Newton's method along the tree.
 //!
 //! y = (q, v, W, D) as in `tree_system.rs`. The equations are
 //!
@@ -59,7 +59,7 @@ pub enum NewtonMatrix {
     Dense,
     /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
     Pendulum(Scheme),
-    /// Any model, loops included, in redundant coordinates of its bodies, along the tree.
+    /// Any model, including loops, in redundant coordinates of its bodies, along the tree.
     Bodies(Formulation),
 }
 
@@ -195,7 +195,7 @@ impl TreeNewton {
             Controller::ComputedTorque {
                 stiffness, damping, ..
             } if continuous => {
-                // others than common gains go with a dense matrix; here they cost iterations only
+                // gains that differ between joints are left to the dense matrix; here they only cost iterations
                 let stiffness = stiffness.common().unwrap_or_default();
                 let damping = damping.common().unwrap_or_default();
                 is_computed = true;
@@ -234,7 +234,7 @@ impl TreeNewton {
         }
     }
 
-    /// Solves (5) along the tree: r_v comes in `v`, δv goes out.
+    /// Solves (5) along the tree, in place: δv overwrites r_v in `v`.
     fn solve_tree(&mut self, v: &mut [f64]) {
         let tree = self.loaded.tree();
         let inverse = 1.0 / self.inertial;
@@ -257,7 +257,7 @@ impl TreeNewton {
     }
 }
 
-/// Does the matrix along the tree contain what the controller does?
+/// Does the matrix along the tree include the controller?
 fn tree_knows(inputs: &Inputs) -> bool {
     match &inputs.controller {
         _ if inputs.rate.is_some() => true,

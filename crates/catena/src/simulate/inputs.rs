@@ -80,7 +80,7 @@ impl Table {
 }
 
 /// How the efforts are computed. Controllers act on joints with scalar coordinates; joints with quaternions (a free base, ball
-/// joints) get no effort from them, unless it is one of your own.
+/// joints) get no effort from them, except from a user-defined controller.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// No efforts.
@@ -117,7 +117,7 @@ pub enum Controller {
         /// Acceleration per unit of velocity error, 1/s.
         damping: Gains,
     },
-    /// A controller of one's own.
+    /// A user-defined controller.
     Own(Law),
 }
 
@@ -130,13 +130,13 @@ pub struct FrameWrench {
     pub wrench: Force<f64>,
 }
 
-/// A spring and a damper along the line between points of two frames, as an input: a pull at a body, say. One that belongs to the
-/// mechanism is a force element of the model.
+/// A spring and a damper along the line between points of two frames, as an input, for example to pull at a body. One that
+/// belongs to the mechanism is a force element of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineSpring {
     /// Indices of the frames in the tree; none stands for the ground, with the point in world axes.
     pub frames: [Option<usize>; 2],
-    /// Where an end is in its frame, m.
+    /// Position of an end in its frame, m.
     pub points: [Vec3<f64>; 2],
     /// Force per unit of elongation, N/m.
     pub stiffness: f64,
@@ -146,13 +146,13 @@ pub struct LineSpring {
     pub free_length: f64,
 }
 
-/// Everything that acts from outside. Write `..Inputs::default()` for the rest.
+/// All external inputs. Write `..Inputs::default()` for the rest.
 #[derive(Clone, Debug)]
 pub struct Inputs {
     /// The joints.
     pub controller: Controller,
     /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
-    /// freedom gets what the controller says.
+    /// freedom gets the controller's effort.
     pub actuators: Option<Vec<Actuator>>,
     /// How often the controller runs, in Hz, with its efforts held in between; none: it is continuous.
     pub rate: Option<f64>,
@@ -160,9 +160,9 @@ pub struct Inputs {
     pub wrenches: Vec<FrameWrench>,
     /// Wrenches that depend on time and state.
     pub loads: Vec<FrameLoad>,
-    /// Springs between frames; what they do is counted as work from outside.
+    /// Springs between frames; their work is counted as external.
     pub springs: Vec<LineSpring>,
-    /// Joint limits that hold: [`Stop::all`] are those of a model. Others do not act.
+    /// Joint limits that are enforced: [`Stop::all`] are those of a model. Other limits do not act.
     pub stops: Vec<Stop>,
     /// Motion of the base.
     pub base: PrescribedBase,
@@ -184,7 +184,7 @@ impl Default for Inputs {
 }
 
 impl Inputs {
-    /// Is there no controller and no wrench, and is the base at rest?
+    /// Whether there is no controller and no wrench, and the base is at rest.
     pub fn is_idle(&self) -> bool {
         matches!(self.controller, Controller::None)
             && self.wrenches.is_empty()
@@ -192,7 +192,7 @@ impl Inputs {
             && self.base.is_fixed()
     }
 
-    /// Refuses inputs that do not fit the model.
+    /// Rejects inputs that do not fit the model.
     pub fn check(&self, model: &Model) -> Result<()> {
         let nv = model.nv();
         let length = |what: &str, got: usize| crate::state::check_length(what, got, nv);
@@ -312,8 +312,8 @@ impl Inputs {
         Ok(())
     }
 
-    /// Does nothing from outside but gravity act on the bodies of this model, all of which hang on one free joint? Then their
-    /// momentum is known.
+    /// Whether gravity is the only external force on the bodies of this model, all of which are carried by one free joint.
+    /// Then their momentum is known.
     pub(crate) fn keep_momentum(&self, model: &Model) -> bool {
         let root = &model.tree().bodies[1..].first();
         let Some(root) = root.filter(|_| model.tree().is_free_floating()) else {
@@ -372,7 +372,7 @@ impl Inputs {
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts that a controller of the library demands at an instant. `dynamics` knows nothing of dry friction, `model` does.
+    /// Efforts that a built-in controller demands at an instant. `dynamics` is without dry friction, `model` with it.
     pub(crate) fn efforts(
         &self,
         t: f64,
@@ -428,7 +428,7 @@ impl Inputs {
                         + stiffness.at(k) * (wanted.q[k] - state.q[q]);
                 }
                 computed_torque(state, dynamics, &controlled, &mut vdot, tau)?;
-                // dry friction is overcome in the direction wanted; the direction of the motion would tremble at rest
+                // dry friction is compensated in the desired direction; the actual direction would chatter at rest
                 for (&k, &(v, _)) in ranks.iter().zip(&controlled) {
                     let direction = match wanted.v[k] == 0.0 {
                         true => wanted.vdot[k],
@@ -439,7 +439,7 @@ impl Inputs {
                     }
                 }
             }
-            // the system asks it, which has the sensors
+            // called by the system, which has the sensors
             Controller::Own(_) => {}
         }
         Ok(())

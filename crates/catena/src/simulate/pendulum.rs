@@ -58,7 +58,7 @@ impl PendulumEngine {
         })
     }
 
-    /// Begins at y.
+    /// Starts at y.
     pub fn restart(&mut self, system: &TreeSystem, t: f64, y: &[f64]) -> Result<()> {
         let pendulum = self.problem.pendulum().clone();
         self.x = pendulum.values_of_state(&self.model, &system.unpack(t, y))?;

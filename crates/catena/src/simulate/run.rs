@@ -38,7 +38,7 @@ pub struct Sample {
     pub tau: Vec<f64>,
     /// Accelerations.
     pub vdot: Vec<f64>,
-    /// Efforts of dry friction, holding efforts included; zero where there is none.
+    /// Efforts of dry friction, including holding efforts; zero where there is none.
     pub friction: Vec<f64>,
     /// Efforts of stops; zero where there are none.
     pub stops: Vec<f64>,
@@ -52,7 +52,7 @@ pub struct Sample {
     pub errors: Errors,
     /// Wrenches on the bodies 0…n by inputs, in body axes about the bodies' origins; empty if there are none.
     pub external: Vec<Force<f64>>,
-    /// Forces and violations of the constraints, where there are some.
+    /// Forces and violations of the constraints, if any.
     pub constrained: Option<Constrained>,
 }
 
@@ -64,20 +64,20 @@ pub struct Simulation {
     auditor: Auditor,
     /// Samples returned so far.
     samples: u64,
-    /// Events that have happened, and when: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
+    /// Events so far, and their times: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
     /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
     /// Of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     records: Vec<Record>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,
-    /// Steps tried before the present stretch, and the time it began: to notice a run that goes nowhere.
+    /// Steps tried before the current stretch, and the time at which it began: to detect a run without progress.
     stretch: (u64, f64),
     compiled: bool,
     drift: Drift,
     start_moved: [f64; 2],
     y: Vec<f64>,
-    /// What it cost to find the motion elsewhere.
+    /// Cost of the motion, if computed elsewhere.
     taken_over: Option<Statistics>,
 }
 
@@ -85,7 +85,7 @@ impl Simulation {
     /// Sets up a run from a state at time 0.
     ///
     /// The base moves as the inputs prescribe. Without a prescription it is at rest in the pose of the state; a state with a moving base
-    /// is refused, since it gives only the beginning of that motion.
+    /// is rejected, since it gives only the beginning of that motion.
     ///
     /// A run of a model with couplings has all coordinates of the tree, and its inputs act on them; the state may be given in
     /// independent coordinates.
@@ -228,7 +228,7 @@ impl Simulation {
     }
 
     /// Change of the given state by projection onto its constraints before the run: the largest change of a position and of a
-    /// velocity. Violations of more than 1e-6 are refused.
+    /// velocity. Violations of more than 1e-6 are rejected.
     pub fn start_moved(&self) -> [f64; 2] {
         self.start_moved
     }
@@ -263,13 +263,14 @@ impl Simulation {
         self.auditor.knows_momentum()
     }
 
-    /// What is simulated, and how.
+    /// The options of the simulation.
     pub(crate) fn parts(&self) -> (&TreeSystem, &SimulationOptions, &[f64]) {
         (&self.system, &self.options, &self.y)
     }
 
-    /// Ends a run that has not begun with the motion (q, v, W and D) that its integrator would have found at the times of its samples. All
-    /// else, the audit included, is as if it had; `phases` is what the auditor would have summed up over fixed steps.
+    /// Completes a run that has not begun with the motion (q, v, W and D) that its integrator would have found at the times of its
+    /// samples. Everything else, including the audit, is as if it had; `phases` holds the sums that the auditor would have formed over
+    /// fixed steps.
     pub(crate) fn take_over(
         &mut self,
         records: &[f64],
@@ -288,7 +289,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// The samples of a motion (q, v, W and D at their times) that is not that of the run. The run has not begun, and does not by this.
+    /// The samples of a given motion (q, v, W and D at their times) that is not that of the run. The run must not have begun, and is
+    /// not changed.
     pub(super) fn look_along(&mut self, motion: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
         let auditor = self.auditor.clone();
         let mut looked = Ok(());
@@ -337,7 +339,7 @@ impl Simulation {
         let end = self.options.duration;
         let now = self.engine.time();
         if now >= sampling || is_near(now, sampling) {
-            // the run was stopped here, since the controller failed
+            // the run stopped here because the controller failed
             let t = if is_near(now, sampling) {
                 now
             } else {
@@ -357,7 +359,7 @@ impl Simulation {
             }
         };
         let own = self.system.event_functions().len();
-        // a held freedom whose friction suffices again is not an event
+        // it is not an event when the friction of a held freedom becomes sufficient again
         let is_change = |index: usize, rising: bool| index >= own && !rising;
         // steps of one size may go beyond a sampling instant, or miss it by round-off
         let past = step.t > sampling && !is_near(step.t, sampling);
@@ -384,7 +386,7 @@ impl Simulation {
         if change.is_none() && !past {
             self.look_at_step();
         }
-        // what goes out at a sampling instant has the new efforts
+        // a sample at a sampling instant has the new efforts
         let known = if is_sampling {
             before(sampling)
         } else {
@@ -414,8 +416,8 @@ impl Simulation {
         self.check_progress(reached)
     }
 
-    /// Detects a run without progress: too many trial steps up to `reached`. Steps that are cut short by changes of dry
-    /// friction, or repeated because of it, count like any other.
+    /// Detects a run without progress: too many trial steps up to `reached`. Steps that are truncated or repeated
+    /// because of dry friction count like any other.
     fn check_progress(&mut self, reached: f64) -> Result<()> {
         let own = self.system.event_functions().len();
         let recent = self.happened.iter().rev();
@@ -487,7 +489,7 @@ impl Simulation {
         }
     }
 
-    /// Runs a sampled controller at a time within the last step, and goes on from there with its efforts.
+    /// Runs a sampled controller at a time within the last step, and continues from there with its efforts.
     fn run_controller(&mut self, t: f64) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
@@ -504,7 +506,7 @@ impl Simulation {
         self.look_at_actuators(t)
     }
 
-    /// Notes what is demanded of the actuators and how fast they are, at the state in `y`.
+    /// Records demand and speed of the actuators at the state in `y`.
     fn look_at_actuators(&mut self, t: f64) -> Result<()> {
         if self.uses.is_empty() {
             return Ok(());
@@ -597,17 +599,17 @@ impl Simulation {
     }
 }
 
-/// Are two times the same but for round-off?
+/// Are two times equal up to round-off?
 fn is_near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 8.0 * f64::EPSILON * a.abs()
 }
 
-/// The last time that is told from this one.
+/// The latest earlier time that is distinguishable from this one.
 fn before(t: f64) -> f64 {
     t - 16.0 * f64::EPSILON * t.abs()
 }
 
-/// Puts the base where the initial state has it, if the inputs do not say how it moves.
+/// Places the base as in the initial state, if the inputs do not prescribe its motion.
 fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     if *initial == Base::fixed() {
         return Ok(());
@@ -633,7 +635,7 @@ fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
     Ok(())
 }
 
-/// Trial steps that are judged together, to detect a run without progress.
+/// Trial steps considered together to detect a run without progress.
 const STRETCH: u64 = 2_000;
 
 /// This many changes of dry friction within a thousandth of a run count as no progress, and this many of stops, whose impacts may accumulate.

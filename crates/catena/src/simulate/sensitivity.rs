@@ -1,4 +1,4 @@
-//! Derivatives of a motion with respect to parameters of its set-up: numbers of the model, the initial state, gains and other inputs.
+//! Derivatives of a motion with respect to parameters of its setup: numbers of the model, the initial state, gains and other inputs.
 //!
 //! ```text
 //! ẏ = f(t, y; p),   y = (q, v, W, D)
@@ -11,8 +11,8 @@
 //! discrete motion itself: the derivative of a Runge–Kutta step is the step of (1).
 //!
 //! Numbers of the set-up, the efforts of controllers among them, are differentiated by (2) from set-ups with neighbouring values
-//! of the parameter. Weights of fourth order make that exact for the polynomials that most of them are; no motion is differentiated
-//! that way. How efforts depend on the state is found likewise, from states along S.
+//! of the parameter. Weights of fourth order make that exact for the polynomials that most of them are; no motion is differentiated that
+//! way. The dependence of efforts on the state is found likewise, from states along S.
 
 use super::inputs::Controller;
 use super::run::{Integrator, Sample, Simulation};
@@ -28,7 +28,7 @@ type Number = Dual<f64, 1>;
 
 /// A run set up with another value of a parameter, and its weight in (2): ∂x/∂p = Σ weight · (x there − x).
 pub struct Neighbour {
-    /// The value of the parameter there less that of the run.
+    /// The value of the parameter there minus that of the run.
     pub offset: f64,
     /// Its weight.
     pub weight: f64,
@@ -51,13 +51,13 @@ pub const ONE_SIDED: [(f64, f64); 4] = [(1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0
 /// reciprocal.
 const REACH: f64 = 1e-3;
 
-/// Largest such change if it goes along with that of a parameter.
+/// Largest such change if a parameter changes with it.
 const FAR: f64 = 4.0 * REACH;
 
 /// A motion and its derivatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivities {
-    /// q, v, the work done and the energy dissipated at the times of the samples, one after the other.
+    /// q, v, the work done and the energy dissipated at the times of the samples, one after another.
     pub motion: Vec<f64>,
     /// The derivatives of these numbers with respect to each parameter.
     pub slopes: Vec<Vec<f64>>,
@@ -66,8 +66,8 @@ pub struct Sensitivities {
 }
 
 impl Sensitivities {
-    /// States beside the motion in the direction of a parameter, and the weights with which numbers there, less those of the motion, add up
-    /// to a derivative. The weights differ from sample to sample.
+    /// States near the motion in the direction of a parameter, and the weights with which numbers there, minus those of the motion, add
+    /// up to a derivative. The weights differ from sample to sample.
     pub fn beside(&self, parameter: usize) -> [(Vec<f64>, Vec<f64>); 4] {
         let slopes = &self.slopes[parameter];
         CENTRAL.map(|(offset, weight)| {
@@ -197,7 +197,7 @@ impl Simulation {
     }
 
     /// The samples that this run, which has not begun, would have if this were its motion: q, v, work and dissipated energy at the
-    /// times of its samples. It stays as it was.
+    /// times of its samples. The run is unchanged.
     pub fn samples_along(&mut self, motion: &[f64]) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         self.look_along(motion, &mut samples)?;
@@ -219,7 +219,7 @@ struct Variational {
     parameters: Vec<Varied>,
     /// Do efforts depend on the state?
     feeds_back: bool,
-    /// Where quaternions begin, among positions and among velocities.
+    /// First index of each quaternion, among positions and among velocities.
     quaternions: Vec<[usize; 2]>,
     /// The state, with quaternions of unit length.
     state: State,
@@ -311,7 +311,7 @@ impl Variational {
         1 + self.parameters.len()
     }
 
-    /// q, v, W, D of the start, block after block.
+    /// Initial q, v, W, D, block after block.
     fn start(&self, y: &[f64], parameters: &[Vec<Neighbour>]) -> Vec<f64> {
         let mut all = y.to_vec();
         for neighbours in parameters {
@@ -324,7 +324,7 @@ impl Variational {
         all
     }
 
-    /// Takes the state, and finds efforts and their derivatives.
+    /// Loads the state, and computes efforts and their derivatives.
     fn drive(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<()> {
         let (nq, nv) = self.sizes();
         self.state.q.copy_from_slice(&q[..nq]);
@@ -347,7 +347,7 @@ impl Variational {
             let largest = dq.iter().chain(dv).fold(0.0, |m: f64, x| m.max(x.abs()));
             let offsets = parameter.neighbours.iter().map(|([offset, _], _)| offset);
             let farthest = offsets.fold(0.0, |m: f64, x| m.max(x.abs()));
-            // the parameter and the state change together where the latter does not get far, else one after the other
+            // the parameter and the state change together where the latter changes little, else one after the other
             let is_near = self.feeds_back && farthest * largest <= FAR;
             for ([offset, weight], neighbour) in &mut parameter.neighbours {
                 let h = if is_near { *offset } else { 0.0 };
@@ -370,7 +370,7 @@ impl Variational {
         Ok(())
     }
 
-    /// The increment of positions, as [`State::step`] takes it, that a change of positions is.
+    /// Converts a change of positions to an increment as [`State::step`] takes it.
     fn increment(&self, q: &[f64], dq: &[f64]) -> Vec<f64> {
         let mut delta = vec![0.0; self.state.v.len()];
         for i in self.system.model().bodies() {
@@ -483,7 +483,7 @@ impl Variational {
         parts
     }
 
-    /// The opposite of [`parted`](Self::parted), appended.
+    /// The inverse of [`parted`](Self::parted), appended.
     fn append(&self, parts: [&[f64]; 3], records: &mut Vec<f64>) {
         let (nq, nv) = self.sizes();
         let [q, v, integrals] = parts;

@@ -1,4 +1,4 @@
-//! How fast the damping in the joints acts: what makes explicit methods take tiny steps.
+//! Decay rates due to damping in the joints, which force explicit methods to take tiny steps.
 
 use crate::Dynamics;
 use crate::error::Result;
@@ -19,14 +19,14 @@ pub struct FastDamping {
 }
 
 impl FastDamping {
-    /// Is it stiff for explicit methods, in a run of this duration? They need about a sixth as many steps as there are decay times
-    /// in the run: here more than a hundred thousand.
+    /// Whether it is stiff for explicit methods in a run of this duration. They need about a sixth as many steps as there are
+    /// decay times in the run: here more than a hundred thousand.
     pub fn is_stiff(&self, duration: f64) -> bool {
         self.rate * duration > 1e6
     }
 }
 
-/// The freedom whose damping is fastest at a state of the tree; none without damping.
+/// The freedom with the fastest decay at a state of the tree; none without damping.
 pub fn fastest_damping(model: &Model, state: &State) -> Result<Option<FastDamping>> {
     let tree = model.clone().open_tree();
     let factors = Dynamics::new(&tree).factorization(state)?;

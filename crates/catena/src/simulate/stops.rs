@@ -1,4 +1,4 @@
-//! Joint limits that hold: rigid stops, and soft ones.
+//! Joint limits that are enforced: rigid and soft stops.
 //!
 //! A rigid stop is the constraint n (q − limit) ≥ 0 with n = 1 at a lower limit and −1 at an upper one. A freedom that rests against it
 //! is held like one that dry friction holds, by an effort that only pushes: see `dry_friction.rs`. One that arrives with u = n v < 0
@@ -18,34 +18,34 @@
 //! loose     p > 0         F = 0             ends where k p = d u, or p = 0
 //! ```
 //!
-//! The spring stores ½ k p² while p > 0. What is lost in addition, per unit of time, is
+//! The spring stores ½ k p² while p > 0. The dissipated power is
 //!
 //! ```text
 //! d u²   pressed,     k p u   loose                                                                     (2)
 //! ```
 //!
-//! and both are not negative: a loose stop returns slower than the joint, with u > k p/d > 0.
+//! and both are nonnegative: a loose stop returns more slowly than the joint, with u > k p/d > 0.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 
-/// A joint limit that holds.
+/// A joint limit that is enforced.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stop {
     /// Velocity coordinate of the freedom.
     pub freedom: usize,
-    /// Lowest and highest position; infinite where there is none.
+    /// Lower and upper limit; infinite where there is none.
     pub limits: (f64, f64),
-    /// How it stops.
+    /// Its kind.
     pub kind: StopKind,
 }
 
-/// How a stop acts.
+/// Kinds of stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StopKind {
     /// An ideal constraint in one direction.
     Rigid {
-        /// Speed after an impact over that before, 0 to 1.
+        /// Ratio of the speeds after and before an impact, 0 to 1.
         restitution: f64,
     },
     /// A spring and a damper that push and never pull.
@@ -89,7 +89,7 @@ impl Stop {
         stops
     }
 
-    /// Refuses a stop that does not fit the model.
+    /// Rejects a stop that does not fit the model.
     pub(crate) fn check(&self, model: &Model) -> Result<()> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
         if self.freedom >= model.nv() {
@@ -126,7 +126,7 @@ impl Stop {
         }
     }
 
-    /// Refuses a position outside the limits of a rigid stop by more than `slack`.
+    /// Rejects a position outside the limits of a rigid stop by more than `slack`.
     pub(super) fn check_start(&self, model: &Model, q: &[f64], slack: f64) -> Result<()> {
         let Some(coordinate) = coordinate(model, self.freedom) else {
             return Ok(());
@@ -185,7 +185,7 @@ impl Gate {
     }
 }
 
-/// What a soft stop does.
+/// Mode of a soft stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Press {
     Open,
@@ -257,7 +257,7 @@ impl Cushion {
         }
     }
 
-    /// Goes to the mode that follows when one of the functions has vanished.
+    /// Switches to the next mode when one of the functions has vanished.
     pub fn change(&mut self, which: usize, q: &[f64]) {
         self.press = match (self.press, which) {
             (Press::Open, _) | (Press::Loose, 0) => Press::Pressed,
@@ -304,7 +304,7 @@ pub(super) fn slack(is_closed: bool) -> f64 {
     }
 }
 
-/// The sides of all rigid stops; `freedoms` are those with friction or a stop. Limits that are one hold without them.
+/// The sides of all rigid stops; `freedoms` are those with friction or a stop. Coinciding limits need none.
 pub(super) fn gates(
     model: &Model,
     stops: &[Stop],

@@ -1,4 +1,4 @@
-//! A tree with its inputs, seen as an ODE on a manifold.
+//! A tree with its inputs as an ODE on a manifold.
 //!
 //! y = (q, v, W, D): positions (quaternions as four numbers), velocities, the work done by efforts, external wrenches and a base
 //! that moves, and the energy dissipated by damping and friction. W and D are integrated along with the motion, to the same
@@ -7,19 +7,19 @@
 //! ```text
 //! q̇ = v for scalar coordinates,   ṗ = ½ p ∘ (0, ω) for a quaternion p
 //! v̇ = forward dynamics
-//! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v + what soft stops lose
+//! Ẇ = τ·v + Σ w·t + w₀·t₀,   Ḋ = (damping v − friction)·v + loss in soft stops
 //! ```
 //!
-//! and what force elements bring in and dissipate; what they store is part of the energies.
+//! plus the power that force elements supply and dissipate; the energy they store is part of the energies.
 //!
 //! w₀ is the wrench with which the base acts on the tree, by inverse dynamics of the motion found, t₀ the base's twist.
 //!
-//! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and the accepted
-//! state is normalised. The flow of ½ p ∘ ω stays on the sphere, so the order is preserved.
+//! Stages of a step may carry quaternions slightly off unit length; they are normalised before they are used, and so is the accepted
+//! state. The flow of ½ p ∘ ω stays on the sphere, so the order is preserved.
 //!
 //! Dry friction follows the sign of the velocity until [`TreeSystem::follow_friction`] is called; from then on each
 //! freedom with dry friction slips or is held, and further event functions detect the end of a mode (see `dry_friction.rs`). From then
-//! on stops hold, too; impacts add to D (see `stops.rs`, `impact.rs`).
+//! on stops are enforced, too; impacts add to D (see `stops.rs`, `impact.rs`).
 
 mod accelerations;
 mod control;
@@ -48,7 +48,8 @@ pub use events::{EventFunction, StateFunction};
 pub(crate) use modes::Change;
 use std::sync::Arc;
 
-/// A model with its inputs, ready to be integrated. Of a sampled controller it knows the command that is held; a
+/// A model with its inputs, ready to be integrated. Of a sampled controller it knows only the command that is
+/// held; a
 /// [`Simulation`](super::Simulation) runs the controller at its instants.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
@@ -66,22 +67,22 @@ pub struct TreeSystem {
     cushions: Vec<Cushion>,
     /// Freedoms with dry friction that the closed chain holds, in the order of its rows.
     held: Vec<usize>,
-    /// Are the modes of friction tracked?
+    /// Whether the modes of friction are tracked.
     followed: bool,
     events: Vec<EventFunction>,
     /// Time between samples, s.
     sample_interval: f64,
     pub(super) state: State,
-    /// May the base of that state be another than the inputs prescribe?
+    /// Whether the base of that state may differ from the one the inputs prescribe.
     is_elsewhere: bool,
-    /// The state that a sampled controller is asked at.
+    /// The state at which a sampled controller is evaluated.
     asked: State,
-    /// What the controller demands of the actuators.
+    /// The efforts that the controller demands of the actuators.
     demand: Vec<f64>,
     actuated: Actuated,
     /// The command of a sampled controller.
     hold: Option<Hold>,
-    /// What the controller or a load complained about.
+    /// Error of the controller or of a load.
     complaint: Option<Error>,
     tau: Vec<f64>,
     resisted: Vec<f64>,
@@ -100,7 +101,7 @@ impl TreeSystem {
         TreeSystem::with_constraints(model, inputs, events, Vec::new(), Drift::default())
     }
 
-    /// The model driven by these inputs, with user-defined constraints besides the model's, and a choice of how to enforce them.
+    /// The model driven by these inputs, with user-defined constraints in addition to the model's, and a choice of how to enforce them.
     pub fn with_constraints(
         model: &Model,
         inputs: Inputs,
@@ -156,8 +157,8 @@ impl TreeSystem {
         })
     }
 
-    /// From now on accelerations come from code that this compiler generates for the model, wherever the base is at rest and no external
-    /// wrenches act. Returns false, without a change, for closed chains, models with force elements and those without freedoms.
+    /// From now on takes accelerations from code that this compiler generates for the model, wherever the base is at rest and no
+    /// external wrenches act. Returns false, without any change, for closed chains, models with force elements and those without freedoms.
     pub fn compile(&mut self, compiler: Compiler) -> Result<bool> {
         if self.closing.is_some() || !self.model.forces().is_empty() || self.model.nv() == 0 {
             return Ok(false);
@@ -168,10 +169,10 @@ impl TreeSystem {
         Ok(true)
     }
 
-    /// From now on accelerations, and the multipliers of constraints, come from these equations. Every state they are asked at is
+    /// From now on takes accelerations and the multipliers of constraints from these equations. Every state at which they are evaluated is
     /// projected onto the constraints, unless violations decay by Baumgarte's equations. Which freedoms dry friction and rigid stops hold, by which
     /// efforts, and impacts at stops are found by the recursions; the efforts then act in the equations. A model with user-defined constraints is
-    /// refused: the equations do not know their rows.
+    /// rejected: the equations do not know their rows.
     pub fn choose_equations(&mut self, equations: Box<dyn EquationsOfMotion>) -> Result<()> {
         if let Some(closing) = &mut self.closing {
             if closing.has_user_constraints() {
@@ -192,7 +193,7 @@ impl TreeSystem {
         &self.model
     }
 
-    /// Do accelerations come from other equations than the recursions?
+    /// Whether accelerations come from equations other than the recursions.
     pub(crate) fn has_own_equations(&self) -> bool {
         self.equations.is_some()
     }
@@ -202,12 +203,12 @@ impl TreeSystem {
         &mut self.dynamics
     }
 
-    /// What acts from outside.
+    /// The external inputs.
     pub fn inputs(&self) -> &Inputs {
         &self.inputs
     }
 
-    /// The events watched for.
+    /// The events to detect.
     pub fn event_functions(&self) -> &[EventFunction] {
         &self.events
     }
@@ -217,7 +218,7 @@ impl TreeSystem {
         self.sample_interval = interval;
     }
 
-    /// y of a state at the start: no work done yet.
+    /// Initial y of a state: no work done yet.
     pub fn pack(&self, state: &State) -> Vec<f64> {
         let mut y = state.q.clone();
         y.extend_from_slice(&state.v);
@@ -247,8 +248,8 @@ impl TreeSystem {
         normalise(&self.quaternions, &mut self.state.q);
     }
 
-    /// Leaves of the difference between other velocities and those of a state what lasts: where violations of the constraints decay, the part
-    /// that keeps them.
+    /// Projects the difference between other velocities and those of a state onto the part that lasts: where violations of the constraints
+    /// decay, the part that satisfies them.
     pub(super) fn keep_lasting(
         &mut self,
         t: f64,

@@ -1,6 +1,6 @@
-//! What the recursions need of a joint in a space.
+//! Joints in a space, as the recursions need them.
 //!
-//! Joints about and along z, the most common ones, have implementations of their own. All others are set up,
+//! Joints about and along z, the most common ones, have separate implementations. All others are set up,
 //! projected and eliminated in components, by their one definition in `model::joint`.
 
 use super::{Eliminated, Space};
@@ -10,7 +10,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
 use std::marker::PhantomData;
 
-/// What a body passes to its children in inverse dynamics.
+/// Motion that a body passes to its children in inverse dynamics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyMotion<E: Space> {
     /// ω.
@@ -80,7 +80,7 @@ pub(crate) struct Freed<'a, E: Space> {
 }
 
 /// A joint at one state. All quantities are in the axes and at the origin of the carried body. Slices are those of the whole
-/// model, `at` is where the joint's coordinates or freedoms begin: a slice of a slice would be checked twice.
+/// model, `at` is the index of the joint's first coordinate or freedom: a slice of a slice would be bounds-checked twice.
 pub(crate) trait JointIn<E: Space>: Copy {
     /// `parent_from_body` at these coordinates.
     fn pose(self, at: usize, setting: E::Setting<'_>, q: &[E::Number]) -> E::Pose;
@@ -119,7 +119,7 @@ pub(crate) trait JointIn<E: Space>: Copy {
         along: &mut [E::Motion],
     );
 
-    /// M̃P, in the axes into which `axes` turns body axes, from the moments of the body with all beyond it in body axes.
+    /// M̃P, in the axes to which `axes` rotates body axes, from the moments, in body axes, of the body and everything beyond it.
     fn momenta(
         self,
         at: usize,
@@ -156,8 +156,8 @@ pub(crate) trait JointIn<E: Space>: Copy {
         v: &[E::Number],
     ) -> (E::Vector, E::Motion);
 
-    /// Tips to base: eliminates the joint's freedoms from the articulated inertia of its body, and what the efforts transmit from the
-    /// bias wrench `z`. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
+    /// Tips to base: eliminates the joint's freedoms from the articulated inertia of its body, and subtracts the part transmitted by
+    /// the efforts from the bias wrench `z`. The component of z along a freedom is written, not summed: it is τ − J τ̂/m̂.
     fn eliminate<P: Parameter<E::Number>>(
         self,
         at: usize,

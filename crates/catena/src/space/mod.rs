@@ -5,7 +5,7 @@
 //! of any [`Scalar`]: `f64`, lanes of states, dual numbers, counts, symbols. `arch::Registers` holds a vector of one state in one
 //! AVX2 register: a rotation is three multiply-adds instead of nine. `tests/paths.rs` compares both on every model.
 //!
-//! What differs between them is layout, not mathematics. Hence a few types that are all vectors in components:
+//! They differ in layout, not in mathematics. Hence a few types that are all vectors in components:
 //!
 //! | type | in registers |
 //! |---|---|
@@ -60,7 +60,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// Mass and moments of a body.
     type Inertia<'a>: Copy;
 
-    /// Do recursions store the articulated inertias of all bodies?
+    /// Whether recursions store the articulated inertias of all bodies.
     const KEEPS_INERTIAS: bool;
 
     /// Storage for the sines and cosines of a model.
@@ -95,7 +95,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn cross_plus(a: Self::Lever, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// a × b.
     fn cross(a: Self::Lever, b: Self::Vector) -> Self::Vector;
-    /// The vector that a sum of cross products is.
+    /// The vector of a sum of cross products.
     fn settle(sum: Self::Crosses) -> Self::Vector;
 
     /// From moment and force.
@@ -294,9 +294,9 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn shifted(moments: Self::Moments, arm: &Self::Vector) -> Self::Moments;
     /// Those of a body in the axes and about the origin of its parent.
     fn moments_seen(moments: Self::Moments, kept: &Self::Kept) -> Self::Moments;
-    /// Momentum of turning about z with rate 1.
+    /// Momentum of a rotation about z at unit rate.
     fn momentum_about_z(moments: &Self::Moments) -> Self::Wrench;
-    /// Momentum of sliding along z with rate 1.
+    /// Momentum of a translation along z at unit rate.
     fn momentum_along_z(moments: &Self::Moments) -> Self::Wrench;
 
     /// The first moment.
@@ -309,7 +309,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
         omega: Self::Lever,
         v: Self::Vector,
     ) -> Self::Vector;
-    /// The wrench that gives the origin the acceleration `a` while a point ρ has Ω ρ besides.
+    /// The wrench that gives the origin the acceleration `a` while a point ρ has Ω ρ in addition.
     fn newton_euler(
         moments: &Self::Moments,
         turning: &Self::Matrix,
@@ -361,14 +361,14 @@ pub(crate) trait Space: Copy + Debug + 'static {
         r: Self::Lever,
     ) -> Self::Number;
 
-    /// Where ψ of a joint with several freedoms is written in numbers: in its place or in this room.
+    /// Destination of ψ of a joint with several freedoms, in numbers: its final place or this buffer.
     fn psi_room<'a>(
         psi: &'a mut [Self::Wrench],
         room: &'a mut [Force<Self::Number>; 6],
     ) -> &'a mut [Force<Self::Number>];
-    /// Puts what was written into the room in its place.
+    /// Copies the contents of the buffer to their final place.
     fn psi_written(psi: &mut [Self::Wrench], room: &[Force<Self::Number>; 6]);
-    /// ψ of a joint with several freedoms in numbers, from its place or by way of this room.
+    /// ψ of a joint with several freedoms in numbers, from its place or by way of this buffer.
     fn psi_numbers<'a>(
         psi: &'a [Self::Wrench],
         room: &'a mut [Force<Self::Number>; 6],
@@ -385,7 +385,7 @@ pub(crate) struct Eliminated<E: Space> {
     pub inverse: E::Number,
 }
 
-/// Where a space finds the constants of a model.
+/// Access of a space to the constants of a model.
 pub(crate) trait Constants<E: Space> {
     /// Body i in the tree.
     fn node(&self, i: usize) -> Node;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two things keep long chains accurate. M̂ is stored symmetric: the usual formula A − A A⁻¹ Aᵀ leaves twice the antisymmetric
-//! part of A behind, so that round-off doubles at every spherical joint until nothing else is left. And the row and column of
+//! part of A behind, so that round-off doubles at every spherical joint until it dominates. And the row and column of
 //! M̂' along p are *written* as ψ J (exactly zero without a rotor), never formed by subtraction, which avoids
 //! cancellation. docs/peers/spherical-chains.md measures both.
 //!

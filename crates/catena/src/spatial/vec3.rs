@@ -173,7 +173,7 @@ impl Vec3<f64> {
         (length > 0.0 && length.is_finite()).then(|| scaled * (1.0 / length))
     }
 
-    /// The vector in a unit that lets its components be squared, and that unit. A power of two: no digit changes.
+    /// The vector in a unit in which its components can be squared, and that unit. A power of two: no digit changes.
     pub(crate) fn scaled(self) -> (Self, f64) {
         let largest = self.x.abs().max(self.y.abs()).max(self.z.abs());
         if largest > 1e140 {

@@ -27,8 +27,8 @@ impl Formula {
         self.sixths.iter().rev().fold(0, |sum, c| sum * n + c) / 6
     }
 
-    /// The polynomial through all counts except the first few, with the size from which on it holds; `counts[0]` is that of n = 1.
-    /// None where no polynomial of third degree goes through at least two thirds of them.
+    /// The polynomial through all counts except the first few, with the smallest size for which it holds; `counts[0]` is that of n
+    /// = 1. None where no polynomial of third degree fits at least two thirds of them.
     pub fn of(counts: &[i64]) -> Option<(Self, usize)> {
         let n = counts.len();
         if n < 6 {

@@ -19,7 +19,7 @@ use subject::{Algorithm, Axes, both, chain, closed, elements, program, recursion
 
 /// Longest chain.
 const LONGEST: usize = 30;
-/// Most freedoms of a model: Walker and Orin's method takes n³ operations, each of them counted.
+/// Most degrees of freedom of a model: Walker and Orin's method takes n³ operations, each of them counted.
 const MOST_FREEDOMS: usize = 500;
 /// Tolerance of reduced models.
 const DUST: f64 = 1e-14;
@@ -232,7 +232,7 @@ impl Line {
         self.counts[0][n - 1] + self.counts[1][n - 1]
     }
 
-    /// The polynomial, with the size it begins to hold at unless that is small.
+    /// The polynomial, with the smallest size for which it holds unless that is small.
     fn formula(&self, which: usize) -> String {
         match Formula::of(&self.counts[which]) {
             Some((formula, from)) if from <= 3 => formula.to_string(),

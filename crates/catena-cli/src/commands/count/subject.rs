@@ -1,4 +1,4 @@
-//! What is counted: chains of revolute joints, and the algorithms run in numbers that count or in expressions.
+//! Subjects of the counts: chains of revolute joints, and the algorithms run in counting numbers or in expressions.
 
 use catena::algorithm::constrained::chosen_rows::forward_dynamics_closed;
 use catena::algorithm::coupled::CoupledDynamics;
@@ -19,7 +19,7 @@ use catena::{Base, Matrix, Model, ModelBuilder, Scalar, State, StateView};
 use catena_symbolic::generate::{self, CodeOptions, Question};
 use std::f64::consts::FRAC_PI_2;
 
-/// Where the axes of a chain are.
+/// Placement of the axes of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axes {
     /// Anywhere in the previous frame.
@@ -79,7 +79,7 @@ fn full_inertial(random: &mut Random) -> Inertial {
     }
 }
 
-/// Adds link k on a revolute joint, and gives its name.
+/// Adds link k on a revolute joint, and returns its name.
 fn add_link(
     builder: &mut ModelBuilder,
     random: &mut Random,

@@ -1,4 +1,4 @@
-//! Linear equations about a steady motion: of what rolls as it is given, of others at positions that are found.
+//! Linear equations about a steady motion: for rolling systems the given motion, for others at positions that are found.
 
 use super::{
     EIGENVECTORS, WIDE, drawing, freedoms_and_positions, mode_json, modes, names, refuse_wrenches,
@@ -25,7 +25,7 @@ struct Found {
     zeros: usize,
 }
 
-/// No effort holds what moves.
+/// A moving system has no holding efforts.
 pub(super) fn holds_nothing() -> Error {
     let message = "--hold: efforts that hold a position are for equilibria; what moves is linearized about a motion";
     Error::new(ErrorKind::Unsupported, message).hint("leave the option out")

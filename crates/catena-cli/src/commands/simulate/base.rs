@@ -99,7 +99,7 @@ fn positive(what: &str, frequency: f64) -> Result<f64> {
     }
 }
 
-/// The length of a vector along the axis; the first vector chooses it.
+/// The length of a vector along the axis; the first vector determines the axis.
 fn along(axis: &mut Option<Vec3<f64>>, turn: Vec3<f64>) -> Result<f64> {
     let Some(unit) = turn.unit() else {
         return Err(refusal("--base: the axis of a rotation cannot be zero"));

@@ -65,7 +65,7 @@ const OF_WRENCH: [(&str, &str); 6] = [
 /// How far a constraint is violated: the largest of its rows, by positions and by velocities.
 const OF_DRIFT: [(&str, &str); 2] = [("drift", "m, rad"), ("drift_rate", "m/s, rad/s")];
 
-/// What a number belongs to.
+/// Owner of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Owner {
     Frame(usize),
@@ -81,7 +81,7 @@ enum Owner {
 /// The columns chosen.
 #[derive(Clone, Debug, Default)]
 pub struct Chosen {
-    /// Each with its owner and its rank there.
+    /// Each with its owner and its index there.
     columns: Vec<(Column, Owner, usize)>,
     /// The model with its constraints.
     model: Option<Model>,
@@ -222,18 +222,18 @@ fn whole_kind(pattern: &str) -> String {
     }
 }
 
-/// An instant of a run, of which numbers are wanted.
+/// An instant of a run, for which numbers are requested.
 struct Instant<'a> {
     model: &'a Model,
     dynamics: &'a mut Dynamics,
     sample: &'a Sample,
-    /// Rows of the constraints, if there are some.
+    /// Rows of the constraints, if any.
     rows: Option<Rows<f64>>,
     /// Wrenches on the bodies by inputs and constraints.
     wrenches: Vec<Force<f64>>,
-    /// Was inverse dynamics made under them?
+    /// Whether inverse dynamics was computed under them.
     has_loads: bool,
-    /// What the sensors measure, once one was asked for.
+    /// Sensor readings, once one was requested.
     measured: Option<Vec<[f64; 6]>>,
 }
 
@@ -348,7 +348,7 @@ impl<'a> Instant<'a> {
     }
 }
 
-/// Does a name fit a pattern in which `*` stands for anything?
+/// Does a name match a pattern in which `*` stands for anything?
 pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else {
         return pattern == name;

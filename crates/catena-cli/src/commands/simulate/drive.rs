@@ -16,7 +16,7 @@ use catena::{Model, State};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What acts on the model, for the library and for the metadata.
+/// Inputs of the model, for the library and for the metadata.
 pub struct Drive {
     /// For the library.
     pub inputs: Inputs,
@@ -173,7 +173,7 @@ impl Arguments {
                 let wanted: Vec<_> = plain.iter().map(|&k| all[k].clone()).collect();
                 let to = state_argument::typed_or_named("--to", text, &wanted, &from)?;
                 let passive = |k: &usize| !actuators.iter().any(|a| a.coordinate == plain[*k]);
-                // a list names all joints, also those that stay where they are
+                // a list names all joints, including those that stay in place
                 if let Some(k) = (0..plain.len()).filter(passive).find(|&k| to[k] != from[k]) {
                     return Err(
                         refusal(format!("--to: `{}` has no actuator", wanted[k].name)).hint(
@@ -202,7 +202,7 @@ impl Arguments {
         Ok((motion.into(), description))
     }
 
-    /// The actuators, as far as their limits are to hold.
+    /// The actuators whose limits apply.
     fn actuators(&self, model: &Model) -> Vec<Actuator> {
         let mut actuators = model.actuators();
         if self.unlimited {

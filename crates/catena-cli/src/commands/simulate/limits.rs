@@ -1,4 +1,4 @@
-//! Joint limits as typed: what they do in a run.
+//! Joint limits as typed: their effect in a run.
 
 use super::Arguments;
 use super::drive::refusal;
@@ -125,7 +125,7 @@ fn numbers((what, text): (&str, &Option<String>), names: &[&str]) -> Result<Vec<
     typed_or_named(what, text, &coordinates, &none)
 }
 
-/// The stops of a run as its file records them; null where limits do not hold.
+/// The stops of a run as its file records them; null where limits are not enforced.
 pub fn description(model: &Model, stops: &[Stop]) -> Value {
     let one = |stop: &Stop| {
         let limit = |x: f64| x.is_finite().then_some(x);

@@ -1,4 +1,4 @@
-//! `catena simulate MODEL`: motion in time, written as it goes, with an audit at the end.
+//! `catena simulate MODEL`: motion in time, written during the run, with an audit at the end.
 
 mod base;
 mod chosen;
@@ -417,7 +417,7 @@ pub struct Arguments {
     audit: Strictness,
 }
 
-/// A run that is about to start, and what it was made of.
+/// A run that is about to start, and its settings.
 struct Begun {
     simulation: Simulation,
     start: Situation,
@@ -428,12 +428,12 @@ struct Begun {
     drive: Drive,
     events: Vec<String>,
     moved: Option<Moved>,
-    /// The formulation asked for, how often another had to take over, and of how many times.
+    /// The requested formulation, how often another had to take over, and the number of evaluations.
     by: Option<(Formulation, Arc<[AtomicUsize; 2]>)>,
 }
 
 impl Arguments {
-    /// Names of the further columns, those of `--loads` included.
+    /// Names of the additional columns, including those of `--loads`.
     fn recorded(&self, model: &Model) -> Vec<String> {
         let mut names = self.record.clone();
         if self.loads {
@@ -446,7 +446,7 @@ impl Arguments {
     }
 
     /// Sets a run up from a state in independent coordinates, and opens the model's couplings: the run has all coordinates of the tree.
-    /// `option` names in messages what asks for further columns.
+    /// `option` names in messages the source of additional columns.
     fn begin(
         &self,
         loaded: &mut Loaded,
@@ -500,7 +500,7 @@ impl Arguments {
 }
 
 impl Begun {
-    /// The columns of the run; `record` chooses some beside those that every run has, and `option` names it in messages.
+    /// The columns of the run; `record` chooses some in addition to those of every run, and `option` names it in messages.
     fn layout(&self, model: &Model, option: &str, record: &[String]) -> Result<Layout> {
         let stops = self.drive.inputs.stops.iter();
         let layout = Layout {
@@ -649,7 +649,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 }
 
 /// The error of the accelerations at the beginning and at the end of a run, the larger one with its time, if it is more than allowed. The
-/// audit cannot see it: of a chain with a heavy hand inverse dynamics returns the right efforts for wrong accelerations.
+/// audit cannot detect it: for a chain with a heavy hand inverse dynamics returns the right efforts for wrong accelerations.
 fn worst_acceleration(model: &Model, ends: Option<&[Sample; 2]>) -> Result<Option<(f64, f64)>> {
     let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(model));
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
@@ -668,7 +668,7 @@ fn worst_acceleration(model: &Model, ends: Option<&[Sample; 2]>) -> Result<Optio
 }
 
 /// The error of the accelerations of a closed chain. Those of the sample may be better, where a run passed near a singular position with more digits,
-/// or have another reason: dry friction, stops, loops that are left open and drawn together. The audit tells of open loops.
+/// or differ for another reason: dry friction, stops, open loops that are being closed. The audit reports open loops.
 fn closed_error(chain: &mut ClosedChain, sample: &Sample) -> Result<f64> {
     let (time, state) = (sample.time, &sample.state);
     let (tau, external) = (&sample.tau, &sample.external);
@@ -690,7 +690,7 @@ fn closed_error(chain: &mut ClosedChain, sample: &Sample) -> Result<f64> {
     Ok(error)
 }
 
-/// Runs the simulation to its end. After an error, what was computed is in the recorder, and in its file.
+/// Runs the simulation to its end. After an error, the results so far are in the recorder, and in its file.
 fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) -> Result<()> {
     let mut progress = Progress::new(simulation.time(), end);
     while !simulation.finished() {
@@ -716,8 +716,8 @@ impl Arguments {
         }
     }
 
-    /// Damping that is too fast for the usual method, if no method was chosen. A sampled controller stays with it: its steps
-    /// start anew at every instant.
+    /// Damping that is too fast for the usual method, if no method was chosen. A sampled controller keeps the usual method:
+    /// its steps restart at every instant.
     fn stiff_damping(&self, model: &Model, start: &Situation) -> Option<FastDamping> {
         let is_open = self.method.is_none() && self.rate.is_none() && self.step.is_none();
         let found = is_open.then(|| fastest_damping(model, &start.state).ok())?;
@@ -925,13 +925,12 @@ impl Arguments {
         })
     }
 
-    /// The interval must divide the duration, so that the last sample is the end. Where none is given, one that does is
-    /// taken.
+    /// The interval must divide the duration, so that the last sample is the end. Where none is given, one that does is chosen.
     fn interval(&self) -> Result<f64> {
         let interval = self.interval.unwrap_or(INTERVAL);
         let count = self.duration / interval;
         let is_whole = (count - count.round()).abs() <= 1e-9 && count.round() >= 1.0;
-        // times that are not positive are refused by the library
+        // the library rejects nonpositive times
         if is_whole || !count.is_finite() || count <= 0.0 {
             return Ok(interval);
         }

@@ -117,7 +117,7 @@ impl Arguments {
     }
 }
 
-/// Key in the metadata, name in messages and value of all that decides how numbers are computed, whatever the run.
+/// Key in the metadata, name in messages and value of everything that determines how numbers are computed, whatever the run.
 pub fn arithmetic(source: &str) -> [(&'static str, &'static str, String); 5] {
     let version = concat!("catena ", env!("CARGO_PKG_VERSION"));
     [

@@ -1,4 +1,4 @@
-//! A controller in another process, which speaks JSON lines: a request on its stdin, an answer on its stdout.
+//! A controller in another process, which communicates by JSON lines: a request on its stdin, a reply on its stdout.
 //!
 //! The protocol is described in docs/tutorials/own-controller.md.
 
@@ -13,13 +13,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest answer, in bytes.
+/// Longest reply, in bytes.
 const LONGEST: u64 = 1 << 24;
 
 /// How long a process may take to end after its stdin is closed.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// The controller. Copies share the process; the state it hands out belongs to each copy.
+/// The controller. Copies share the process; the state it returns belongs to each copy.
 #[derive(Clone)]
 pub struct Process {
     running: Arc<Mutex<Running>>,
@@ -27,7 +27,7 @@ pub struct Process {
     driven: Vec<(String, usize)>,
     /// The model's sensors, which the greeting names.
     sensors: Vec<Sensor>,
-    /// What the process wants to be told again with the next request.
+    /// State that the process wants back with the next request.
     state: Option<Vec<f64>>,
     has_answered: bool,
 }
@@ -127,7 +127,7 @@ impl Process {
     }
 }
 
-/// What sensors measure: by sensor, then by measure.
+/// Sensor readings: by sensor, then by quantity.
 fn by_name(sensors: &[Sensor], measured: &[[f64; 6]]) -> Value {
     let pairs = sensors.iter().zip(measured);
     let all = pairs.map(|(sensor, numbers)| {
@@ -195,7 +195,7 @@ impl Control for Process {
     fn save(&self) -> Option<Vec<f64>> {
         match self.has_answered {
             true => self.state.clone(),
-            // nothing to remember yet
+            // no state yet
             false => Some(Vec::new()),
         }
     }
@@ -265,7 +265,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// A process whose stdin ends should end; one that does not is ended.
+    /// A process should end when its stdin closes; one that does not is killed.
     fn drop(&mut self) {
         self.stdin = None;
         if self.wait(FAREWELL).is_none() {

@@ -34,7 +34,7 @@ impl Progress {
         }
     }
 
-    /// Notes the time reached.
+    /// Records the time reached.
     pub fn show(&mut self, time: f64) {
         let step = time - self.before;
         self.before = time;

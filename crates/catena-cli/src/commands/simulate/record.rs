@@ -20,14 +20,14 @@ const BLOCK: usize = 512;
 /// A block is written at least this often, so that a kill loses little.
 const BLOCK_TIME: Duration = Duration::from_secs(2);
 
-/// Which columns a run has besides those that all have.
+/// Columns of a run in addition to those of every run.
 #[derive(Clone, Debug)]
 pub struct Layout {
     /// Errors of the momentum.
     pub momentum: bool,
     /// Motion of the base.
     pub base: bool,
-    /// Freedoms whose limits hold.
+    /// Freedoms with enforced limits.
     pub stopped: Vec<usize>,
     /// Those that `--record` chooses.
     pub chosen: Chosen,
@@ -89,7 +89,7 @@ impl Layout {
         self.chosen.append(dynamics, sample, rows)
     }
 
-    /// Appends the numbers of a sample without those that are chosen.
+    /// Appends the numbers of a sample without the chosen ones.
     pub fn append_common(&self, model: &Model, sample: &Sample, rows: &mut Vec<f64>) {
         rows.push(sample.time);
         rows.extend_from_slice(&sample.state.q);
@@ -124,7 +124,7 @@ fn seen(model: &Model, row: &[f64]) -> Seen {
     let (nq, nv) = (model.nq(), model.nv());
     let end = 1 + nq + 3 * nv;
     let mut state = State::neutral(model);
-    // unchanged: the quaternions have been normalised, doing it again could change a bit
+    // unchanged: the quaternions are already normalised, and normalising again could change a bit
     state.q.copy_from_slice(&row[1..1 + nq]);
     state.v.copy_from_slice(&row[1 + nq..1 + nq + nv]);
     Seen {
@@ -148,7 +148,7 @@ pub struct Recorder {
     layout: Layout,
     /// Of the tree with its loops open.
     dynamics: Dynamics,
-    /// What the screen shows of them.
+    /// Those shown on the screen.
     pub shown: Shown,
     /// The first and the last of them.
     pub ends: Option<[Sample; 2]>,
@@ -266,7 +266,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes what is left before the run ends unfinished for this reason, and adds what the file contains.
+    /// Writes the remaining samples before the run ends unfinished for this reason, and adds the contents of the file to the error.
     pub fn stop(&mut self, simulation: &Simulation, reason: Error) -> Error {
         if let Err(error) = self.flush(simulation) {
             return error;
@@ -285,7 +285,7 @@ impl Recorder {
             .map_or(Ok(()), |writer| writer.finish(audit))
     }
 
-    /// Adds to an error what the file contains nevertheless.
+    /// Adds to an error what the file nevertheless contains.
     pub fn kept(&self, error: Error) -> Error {
         let Some((writer, time)) = self.writer.as_ref().and_then(|w| Some((w, w.last_time()?)))
         else {

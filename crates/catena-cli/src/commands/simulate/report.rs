@@ -16,7 +16,7 @@ const COORDINATES: usize = 6;
 /// Events in the list.
 const EVENTS: usize = 20;
 
-/// The samples as far as the screen needs them.
+/// The samples needed for the screen.
 pub struct Shown {
     every: f64,
     rows: Vec<Seen>,
@@ -26,7 +26,7 @@ pub struct Shown {
     pub count: usize,
 }
 
-/// A sample as far as the screen needs it.
+/// The part of a sample needed for the screen.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// Time, s.
@@ -82,7 +82,7 @@ impl Shown {
     }
 }
 
-/// A run that has ended, well or not.
+/// A run that has ended, normally or not.
 pub struct Report<'a> {
     /// The model.
     pub model: &'a Model,
@@ -136,7 +136,7 @@ impl Report<'_> {
     }
 }
 
-/// What is stored with a run: its audit, its events and the use of its actuators.
+/// Data stored with a run: its audit, its events and the use of its actuators.
 pub fn stored(
     model: &Model,
     audit: &Audit,
@@ -262,7 +262,7 @@ fn audit_text(audit: &Audit) -> String {
     text
 }
 
-/// What a stop has done, on a line.
+/// The action of a stop, on a line.
 fn stop_text(stop: &Stopped) -> String {
     let times = |count: u64| counted(count as usize, "time", "times");
     if stop.is_soft {

@@ -1,4 +1,4 @@
-//! A run as a function: from options and a model to a table of numbers, without files or messages. Studies are made of them.
+//! A run as a function: from options and a model to a table of numbers, without files or messages, for studies.
 
 use super::{Arguments, Layout, Strictness};
 use crate::model_argument::Loaded;
@@ -39,9 +39,9 @@ impl Columns {
     }
 }
 
-/// What a run gave.
+/// Results of a run.
 pub struct Trial {
-    /// What its columns are.
+    /// Its columns.
     pub columns: Arc<Columns>,
     /// The numbers, row by row.
     pub rows: Vec<f64>,
@@ -105,7 +105,8 @@ impl RunArguments {
         Ok(Columns::new(layout, &loaded.model).names)
     }
 
-    /// Sets a run of a model up, after `adjust` has changed the initial state. `record` chooses columns beside those that every run has;
+    /// Sets up a run of a model, after `adjust` has changed the initial state. `record` chooses columns in addition to those of every
+    /// run;
     /// `columns` are those of an earlier run of the same model, if there was one.
     pub fn begin(
         &self,
@@ -140,12 +141,12 @@ pub struct Started {
     model: Model,
     /// The run.
     pub simulation: Simulation,
-    /// What is recorded.
+    /// The recorded columns.
     pub columns: Arc<Columns>,
     is_strict: bool,
 }
 
-/// What is left of a run without its simulation.
+/// The rest of a run without its simulation.
 pub struct Rest {
     model: Model,
     columns: Arc<Columns>,
@@ -163,7 +164,7 @@ impl Rest {
         }
     }
 
-    /// What is recorded.
+    /// The recorded columns.
     pub fn columns(&self) -> Arc<Columns> {
         Arc::clone(&self.columns)
     }
@@ -173,7 +174,7 @@ impl Rest {
         let layout = &self.columns.layout;
         let tree = self.model.clone().open_tree();
         let mut rows = Vec::new();
-        // a column that was chosen may need dynamics, others are in the sample
+        // a chosen column may need dynamics, others are in the sample
         let mut dynamics = layout.chosen.any().then(|| Dynamics::new(&tree));
         for sample in samples {
             match &mut dynamics {
@@ -196,7 +197,7 @@ impl Started {
         (self.simulation, rest)
     }
 
-    /// Runs to the end of its time. A run that fails, or breaks a law of the audit, is an error.
+    /// Runs to the end of its time. A run that fails, or violates a law of the audit, is an error.
     pub fn run(mut self) -> Result<Trial> {
         let mut samples = Vec::new();
         while !self.simulation.finished() {

@@ -42,12 +42,12 @@ struct Errors {
 /// A system of a family.
 struct Line {
     label: String,
-    /// What the family varies.
+    /// The varied parameter of the family.
     at: f64,
     errors: Errors,
 }
 
-/// A family of systems, from harmless to hopeless.
+/// A family of systems, from well-conditioned to hopeless.
 struct Family {
     name: &'static str,
     what: &'static str,
@@ -301,7 +301,7 @@ struct CloseRods {
     distance: f64,
     /// Of the accelerations; none where the rows count as dependent.
     error: Option<f64>,
-    /// What the commands say of it.
+    /// The estimate of the commands.
     estimate: f64,
 }
 
@@ -340,7 +340,7 @@ fn four_bars() -> Result<Vec<FourBars>> {
             let angle = 10f64.powi(power);
             let model = four_bar(mass)?;
             let mut chain = ClosedChain::new(&model);
-            // about where the other two rods are then; the third one points back
+            // approximate position of the other two rods; the third one points back
             let guess = [angle, -1.5 * angle, std::f64::consts::PI - 0.5 * angle];
             let still = State::new(&model, &guess, &[0.0; 3])?;
             let mut state = chain.assemble(0.0, &still, &[0])?.state;

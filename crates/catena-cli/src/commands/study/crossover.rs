@@ -16,7 +16,7 @@ const LONGEST: usize = 30;
 /// Time spent on each scheme and length.
 const PATIENCE: Duration = Duration::from_millis(15);
 
-/// What one scheme takes for the chains of all lengths.
+/// Cost of one scheme for the chains of all lengths.
 struct Line {
     scheme: Scheme,
     /// Multiplications and additions.
@@ -25,7 +25,7 @@ struct Line {
     times: Vec<f64>,
 }
 
-/// Counts, and measures unless only counts are asked for.
+/// Counts, and measures unless only counts are requested.
 pub fn find(arguments: &Arguments) -> Result<Found> {
     let mut lines = Vec::new();
     for (scheme, algorithm) in [
@@ -80,7 +80,7 @@ fn seconds(model: &Model, scheme: Scheme) -> Result<f64> {
     })
 }
 
-/// From which n on one list is below the other, up to the end.
+/// The n from which on one list is below the other, up to the end.
 fn from(linear: &[f64], cubic: &[f64]) -> String {
     let below = linear.iter().zip(cubic).rev();
     match below.take_while(|(a, b)| a <= b).count() {

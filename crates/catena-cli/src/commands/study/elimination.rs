@@ -23,11 +23,11 @@ const TOLERANCES: [f64; 3] = [1e-6, 1e-9, 1e-12];
 /// Duration of a fall, s; of the chain with the heavy tip.
 const DURATION: f64 = 1.0;
 const HEAVY_DURATION: f64 = 0.1;
-/// A fall that takes more evaluations is given up.
+/// A fall that takes more evaluations is abandoned.
 const PATIENCE: u64 = 500_000;
-/// The integrator noticed the noise if it took this share of evaluations more.
+/// The noise affected the integrator if it took this fraction more evaluations.
 const NOTICED: f64 = 0.5;
-/// Instants at which the noise is looked for, and the time between them, s.
+/// Instants at which the noise is measured, and the time between them, s.
 const INSTANTS: usize = 200;
 const APART: f64 = 1e-4;
 /// Sixth differences, and the size of those of independent noise of size 1: the root of the sum of their squares, 924.
@@ -44,7 +44,7 @@ struct Line {
 
 struct Fall {
     tolerance: f64,
-    /// Where it was given up, s.
+    /// Time at which it was abandoned, s.
     stopped: Option<f64>,
     statistics: Statistics,
     /// Change of the energy, relative to the largest kinetic energy.
@@ -355,7 +355,7 @@ fn figure(found: &[(&Model, Vec<Line>)]) -> Figure {
             let last = line.falls.last();
             last.map_or(0.0, |fall| fall.statistics.evaluations as f64)
         };
-        // a chart of logarithms has no zero
+        // a logarithmic chart has no zero
         let floor = |line: &Line| line.noise.max(1e-18);
         noise = noise.marked_series(scheme.name(), at.clone(), of(floor));
         work = work.marked_series(scheme.name(), at.clone(), of(evaluations));

@@ -32,7 +32,7 @@ const POWERS: std::ops::RangeInclusive<i32> = 0..=8;
 
 type Block = [[f64; 4]; 4];
 
-/// What is found at one σ, over all bodies and states.
+/// Results at one σ, over all bodies and states.
 struct Line {
     sigma: f64,
     /// Largest row sum of |X − 1|.

@@ -29,14 +29,14 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The paper's runs: 100 points 0.01 s apart, tolerance 1e-7.
 const DURATION: f64 = 1.0;
 const TOLERANCE: f64 = 1e-7;
-/// Each run of Figure 2 is repeated for that long, and at least so often: the fastest counts.
+/// Each run of Figure 2 is repeated for this long, and at least this many times: the fastest counts.
 const RUNS: usize = 3;
 /// Tolerance of the long pendulums.
 const LONG_TOLERANCE: f64 = 1e-6;
-/// Duration of the run that looks for drift, s.
+/// Duration of the run that tests for drift, s.
 const DRIFT: f64 = 100.0;
 
-/// Counts, and unless only that is asked for, measures and simulates.
+/// Counts, and unless only that is requested, measures and simulates.
 pub fn find(arguments: &Arguments) -> Result<Found> {
     let costs = Costs::count()?;
     let mut found = Found {
@@ -86,9 +86,9 @@ fn both(operations: Operations) -> (u64, u64) {
 /// Counted operations of every scheme.
 struct Costs {
     rows: Vec<(usize, Vec<StepCost>)>,
-    /// Per body and besides, of the linear scheme's solution: multiplications, additions.
+    /// Per body and constant part, of the linear scheme's solution: multiplications, additions.
     linear: [(i64, i64); 2],
-    /// Per body and besides, of its blocks: multiplications, additions.
+    /// Per body and constant part, of its blocks: multiplications, additions.
     blocks: [(i64, i64); 2],
 }
 
@@ -382,7 +382,7 @@ impl Times {
         text + &motions.markdown()
     }
 
-    /// Largest departure of the time per body from that at 100 bodies, relative; none if no longer pendulum was measured.
+    /// Largest relative deviation of the time per body from that at 100 bodies; none if no longer pendulum was measured.
     fn unevenness(&self) -> Option<f64> {
         let per_body = |parts: &Parts| parts.total() / parts.bodies as f64;
         let reference = self.long.iter().find(|parts| parts.bodies == 100)?;
@@ -407,7 +407,7 @@ struct Motion {
     tolerance: f64,
     seconds: f64,
     statistics: BdfStatistics,
-    /// Largest departures, in the first tenth and in the last tenth of the motion.
+    /// Largest constraint violations, in the first tenth and in the last tenth of the motion.
     begin: Departures,
     end: Departures,
     /// Change of the energy, relative to the largest kinetic energy.

@@ -1,7 +1,7 @@
 //! `catena study mechanisms`: Mufti's formulations on mechanisms whose loops share bodies, of growing size.
 //!
-//! The report compares no costs "due to the lack of computational results". Operations of the route through chosen rows, of cut loops and
-//! along the tree are counted in a scalar that counts; the other formulations count what their matrices and residuals take.
+//! The report compares no costs "due to the lack of computational results". Operations of the method of chosen rows, of cut loops and
+//! along the tree are counted in a counting scalar; the other formulations count the operations of their matrices and residuals.
 
 use super::{Arguments, FORMAT, Found, best_of, markdown_table};
 use crate::commands::count::subject::{both, closed};
@@ -28,9 +28,9 @@ struct Size {
     loops: usize,
     bodies: usize,
     rows: usize,
-    /// Multiplications and additions of the route through chosen rows, counted.
+    /// Multiplications and additions of the method of chosen rows, counted.
     counted: [i64; 2],
-    /// Multiplications, and µs where they are measured; none where a formulation has no answer of its own.
+    /// Multiplications, and µs where they are measured; none where a formulation has no result of its own.
     of: Vec<Option<(f64, Option<f64>)>>,
 }
 
@@ -75,7 +75,7 @@ impl Size {
     fn measure(loops: usize, timed: bool) -> Result<Self> {
         let model = embedded::model(&format!("four-bar-{loops}"))?;
         let mut chain = ClosedChain::new(&model);
-        // away from the position in which everything is in line
+        // away from the position in which all rods are aligned
         let mut bent = State::start(&model);
         for (q, dof) in bent.q.iter_mut().zip(&model.tree().dofs) {
             *q = if dof.name.starts_with("top") {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 /// Format of the records.
 const FORMAT: &str = "catena-paper-study/1";
 
-/// Bodies of the longest pendulum or chain if nothing else is said.
+/// Bodies of the longest pendulum or chain by default.
 const BODIES: usize = 1000;
 
 /// What can be studied.
@@ -68,7 +68,7 @@ pub struct Arguments {
     count: bool,
 }
 
-/// What a study found.
+/// Results of a study.
 struct Found {
     /// The tables, to be printed.
     text: String,
@@ -114,7 +114,7 @@ impl Arguments {
         self.bodies.unwrap_or(BODIES)
     }
 
-    /// Options must be ones that the subject uses, and the number of bodies one that can be run.
+    /// Options must apply to the subject, and the number of bodies must be feasible.
     fn expect_use(&self) -> Result<()> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
         if self.count && self.subject == Subject::WorkPrecision {

@@ -26,7 +26,7 @@ const STANFORD_FALL: f64 = 1.0;
 /// Duration of the space robot's motion, s.
 const DRIFT: f64 = 8.0;
 
-/// Draws, counts, and measures unless that is left out.
+/// Draws, counts, and measures unless only counts are requested.
 pub fn find(arguments: &Arguments) -> Result<Found> {
     let mut drawn = Drawn::default();
     let mut files = figures(&mut drawn)?;
@@ -69,13 +69,13 @@ pub fn find(arguments: &Arguments) -> Result<Found> {
     })
 }
 
-/// What is said about the simulated figures.
+/// Remarks about the simulated figures.
 #[derive(Default)]
 struct Drawn {
     falls: Vec<Accuracy>,
 }
 
-/// How well a simulated motion is known.
+/// Accuracy of a simulated motion.
 struct Accuracy {
     model: String,
     duration: f64,
@@ -234,7 +234,7 @@ fn stanford_strip(model: &Model, motion: &PointToPoint) -> Result<String> {
     strip(model, &states, &labels, &view)
 }
 
-/// A space robot that drifts and turns as its arm unfolds: constant efforts in two joints, nothing from outside.
+/// A space robot that drifts and turns as its arm unfolds: constant efforts in two joints, no external forces.
 fn space_robot_strip() -> Result<String> {
     let model = embedded::model("space-robot")?;
     let mut start = State::neutral(&model);

@@ -1,5 +1,5 @@
-//! `catena study work-precision`: what accuracy costs, explicit and implicit, with loose and with stiff joints; and what a Newton
-//! iteration in body coordinates costs per body.
+//! `catena study work-precision`: the cost of accuracy, explicit and implicit, with loose and with stiff joints; and the cost per
+//! body of a Newton iteration in body coordinates.
 
 use super::{Arguments, FORMAT, Found};
 use crate::number::rough;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Links of the chains, and how long each moves, s.
 const LENGTHS: [(usize, f64); 3] = [(10, 1.0), (100, 0.5), (1000, 0.1)];
-/// Damping of every joint, N·m·s/rad: none, and so much that the fastest motion decays within a tenth of a millisecond.
+/// Damping of every joint, N·m·s/rad: none, and enough that the fastest motion decays within a tenth of a millisecond.
 const DAMPING: [f64; 2] = [0.0, 2.0];
 const TOLERANCES: [f64; 4] = [1e-4, 1e-6, 1e-8, 1e-10];
 /// Tolerance of the reference.
@@ -197,7 +197,7 @@ struct Curves {
     links: usize,
     damping: f64,
     duration: f64,
-    /// Links on ball joints, which Chou's scheme takes too, instead of pins.
+    /// Whether links are on ball joints, which Chou's scheme supports too, instead of pins.
     is_pendulum: bool,
     /// Per method.
     runs: Vec<(Contender, Vec<Run>)>,

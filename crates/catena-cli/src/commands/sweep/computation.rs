@@ -1,4 +1,4 @@
-//! Samples that are no simulations: the result of another command, as a table of numbers.
+//! Samples that are not simulations: the result of another command, as a table of numbers.
 
 use super::experiment::{Simulations, expect_settings, in_run, target, words};
 use super::experiment::{Target, expect_measures};
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Commands beside `simulate` that a study can run.
+/// Commands other than `simulate` that a study can run.
 pub const COMMANDS: &[&str] = &["inverse", "forward", "evaluate", "linearize", "benchmark"];
 
 /// Options that have no meaning in a study.
@@ -77,7 +77,7 @@ impl Labels {
         }
     }
 
-    /// What the entries of a list are called.
+    /// Names of the entries of a list.
     fn of(&self, key: &str, items: &[Value]) -> Vec<String> {
         let own = items.iter().map(|item| item["name"].as_str());
         if let Some(names) = own.collect::<Option<Vec<&str>>>() {
@@ -95,7 +95,7 @@ impl Labels {
         (1..=items.len()).map(|k| k.to_string()).collect()
     }
 
-    /// Adds the numbers of a value, which stands under this key. Texts and truths are none.
+    /// Adds the numbers of the value of this key. Texts and booleans are skipped.
     fn add(&self, path: &str, key: &str, value: &Value, row: &mut Vec<(String, f64)>) {
         match value {
             Value::Number(_) | Value::Null => {
@@ -147,7 +147,7 @@ fn numbers(result: &Value, model: Option<&Model>) -> Result<Numbers> {
     found.ok_or_else(|| Error::new(ErrorKind::Input, "the result has no states"))
 }
 
-/// Runs a command with the model that it loads changed, and gives its numbers with that model.
+/// Runs a command with the model that it loads modified, and returns its numbers for that model.
 fn carry_out(
     command: &str,
     mut words: Vec<String>,
@@ -182,7 +182,7 @@ fn first_line(error: Error) -> Error {
 }
 
 impl Simulations {
-    /// Samples that are results of another command than `simulate`.
+    /// Samples that are results of a command other than `simulate`.
     pub(super) fn of_command(study: Study) -> Result<Self> {
         expect_settings(&study)?;
         let values = study.values(0);

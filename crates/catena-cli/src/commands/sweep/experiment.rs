@@ -25,26 +25,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Settings that name files.
 const FILES: &[&str] = &["state", "efforts", "trajectory"];
 
-/// Gives a measure of values of the parameters, the names of the columns of a run, and its numbers, row by row.
+/// Computes a measure from values of the parameters, the names of the columns of a run, and its numbers, row by row.
 type Call = dyn Fn(&[f64], &[String], &[f64]) -> Result<f64> + Send + Sync;
 
-/// A measure that is no formula.
+/// A measure that is not a formula.
 pub struct Function {
     /// Its name in the results.
     pub name: String,
-    /// What it is: a study is not resumed with another.
+    /// Its definition: a study is not resumed with a different one.
     pub text: String,
     /// The function: of values of the parameters, names of columns, and the run's numbers, row by row.
     pub call: Box<Call>,
 }
 
-/// What a parameter sets.
+/// Target of a parameter.
 pub(super) enum Target {
     Model(ModelPointer),
     State(Quantity, PathText),
 }
 
-/// The command that studies run unless they say otherwise.
+/// The command that studies run by default.
 const SIMULATE: &str = "simulate";
 
 /// The simulations of a study, or results of another command in their place.
@@ -54,17 +54,17 @@ pub struct Simulations {
     targets: Vec<Vec<Target>>,
     /// None where the command has no model.
     model: Option<ModelText>,
-    /// Columns of the result of another command; none of simulations.
+    /// Columns of the result of another command; none for simulations.
     computed: Option<Vec<String>>,
     /// Options and model of all samples; none where settings vary.
     common: Option<(RunArguments, Loaded)>,
     /// Columns that the measures need.
     record: Vec<String>,
-    /// The last measures of the study, which are no formulas.
+    /// The last measures of the study, which are not formulas.
     functions: Vec<Function>,
-    /// Does the model stay the same? Then machine code is generated for it once.
+    /// Whether the model stays the same. Then machine code is generated for it once.
     is_same_model: bool,
-    /// May samples run in lanes? Then options are common to all, and no measure counts events, which lanes do not look for.
+    /// Whether samples may run in lanes. Then options are common to all, and no measure counts events, which lanes do not detect.
     lanes: bool,
     /// Samples that ran in lanes.
     ran_in_lanes: AtomicUsize,
@@ -76,14 +76,14 @@ pub struct Simulations {
     files: Option<Arc<Parcel>>,
 }
 
-/// Does this text of a setting name a file? Some trajectories have names of their own.
+/// Does this text of a setting name a file? Some trajectories have built-in names.
 fn is_file(key: &str, text: &str) -> bool {
     FILES.contains(&key) && (key != "trajectory" || text.contains('.'))
 }
 
 /// The options with the values of a sample, as they are typed.
 pub(super) fn words(study: &Study, values: &[f64]) -> Vec<String> {
-    // the problems of `benchmark` are no files
+    // the problems of `benchmark` are not files
     let is_embedded = embedded::builder(&study.model).is_ok() || study.command == "benchmark";
     let mut words = vec![match is_embedded {
         true => study.model.clone(),
@@ -222,7 +222,7 @@ impl Simulations {
         })
     }
 
-    /// Adds measures that are no formulas, and columns that they need beside those of every run.
+    /// Adds measures that are not formulas, and columns that they need in addition to those of every run.
     pub fn with_functions(mut self, functions: Vec<Function>, record: &[String]) -> Result<Self> {
         let refuse = |message: String, hint: &str| {
             let error = Error::new(ErrorKind::Input, message);
@@ -272,7 +272,7 @@ impl Simulations {
         arguments.columns(loaded)
     }
 
-    /// Does something that reads the study's files.
+    /// Runs a function that reads the study's files.
     fn with_files<T>(&self, what: impl FnOnce() -> T) -> T {
         match &self.files {
             Some(files) => files.open(what),
@@ -285,7 +285,7 @@ impl Simulations {
         &self.path
     }
 
-    /// Those of a study. What is wrong with the study is found here, by a first sample if need be.
+    /// Those of a study. Errors of the study are found here, by a first sample if need be.
     pub fn new(study: Study) -> Result<Self> {
         if study.command != SIMULATE {
             if !COMMANDS.contains(&study.command.as_str()) {
@@ -327,7 +327,7 @@ impl Simulations {
             .iter()
             .flatten()
             .any(|target| matches!(target, Target::Model(_)));
-        // settings that vary give other options for another sample
+        // varying settings give different options for each sample
         let varies = study.settings.iter().any(|setting| {
             matches!(&setting.value, SettingValue::Texts(texts) if texts.iter().any(|text| text.contains('{')))
         });
@@ -354,16 +354,16 @@ impl Simulations {
         Ok(simulations)
     }
 
-    /// Sets the first sample up, without running it: mistakes of the study that all samples would repeat are reported at once.
+    /// Sets up the first sample, without running it: mistakes of the study that all samples would repeat are reported at once.
     fn try_first(&self, words: &[String], values: &[f64]) -> Result<()> {
         let study = &self.study;
         let arguments = RunArguments::read(words)?;
         let nominal = arguments.load()?;
-        // values that make no model are a failure of their sample
+        // values that give no valid model are a failure of their sample
         let loaded = self.changed(nominal.clone(), values).unwrap_or(nominal);
         let columns = match arguments.columns(loaded) {
             Ok(columns) => columns,
-            // it may be a value of this sample that is wrong
+            // a value of this sample may be wrong
             Err(_) if self.common.is_none() => return Ok(()),
             Err(error) => return Err(in_run(study, error)),
         };
@@ -394,7 +394,7 @@ impl Simulations {
         }
     }
 
-    /// What each parameter sets.
+    /// Target of each parameter.
     pub(super) fn targets(&self) -> impl Iterator<Item = &Vec<Target>> {
         self.targets.iter()
     }
@@ -404,7 +404,7 @@ impl Simulations {
         &self.study
     }
 
-    /// Everything that decides the results.
+    /// Everything that determines the results.
     pub fn origin(&self) -> Result<Origin> {
         self.with_files(|| self.origin_of_files())
     }
@@ -451,7 +451,7 @@ impl Simulations {
         Ok(Origin { entries })
     }
 
-    /// Sets the run of a sample up.
+    /// Sets up the run of a sample.
     pub(super) fn begin(&self, values: &[f64]) -> Result<Started> {
         let read;
         let loaded;
@@ -484,7 +484,7 @@ impl Simulations {
         Ok(started)
     }
 
-    /// Is this measure no formula?
+    /// Whether this measure is not a formula.
     pub(super) fn is_function(&self, measure: usize) -> bool {
         measure >= self.study.measures.len() - self.functions.len()
     }
@@ -506,7 +506,7 @@ impl Simulations {
         formulas.chain(others).collect()
     }
 
-    /// May the run of a sample be computed in lanes? That depends on the sample alone, so that its bits do, too.
+    /// May the run of a sample be computed in lanes? That depends only on the sample, and so do its bits.
     fn in_lanes(&self, started: &Started) -> bool {
         let nominal = self.common.as_ref().map(|(_, loaded)| &loaded.model);
         self.lanes
@@ -575,7 +575,7 @@ impl Simulations {
         places.into_iter().zip(trials).collect()
     }
 
-    /// How many of these samples, which were computed, ran in lanes, in words; none where all ran one by one.
+    /// How many of these computed samples ran in lanes, in words; none where all ran one by one.
     pub fn lanes_used(&self, computed: usize) -> Option<String> {
         let lanes = match Cpu::detect() {
             Cpu::Baseline => return None,
@@ -607,7 +607,7 @@ impl Simulations {
         if changes.is_empty() {
             return Ok(loaded);
         }
-        // where settings vary, the model may be another one than that of the first sample
+        // where settings vary, the model may differ from that of the first sample
         let builder = match (&self.common, &self.model) {
             (Some(_), Some(model)) => model.with(&changes)?,
             _ => ModelText::new(&loaded.builder, &self.study.model)?.with(&changes)?,
@@ -617,7 +617,7 @@ impl Simulations {
         Ok(Loaded { builder, model })
     }
 
-    /// Gives coordinates of the initial state their values.
+    /// Sets coordinates of the initial state.
     fn place(&self, model: &Model, state: &mut State, values: &[f64]) -> Result<()> {
         let (mut q, mut v) = (state.q.clone(), state.v.clone());
         for ((targets, parameter), value) in
@@ -674,7 +674,7 @@ impl Experiment for Simulations {
     }
 }
 
-/// Refuses parameters that are called like columns, and measures of columns that are not there.
+/// Rejects parameters that have names of columns, and measures of missing columns.
 pub(super) fn expect_measures(study: &Study, columns: &[String]) -> Result<()> {
     let both = |parameter: &&Parameter| columns.contains(&parameter.name);
     if let Some(parameter) = study.parameters.iter().find(both) {

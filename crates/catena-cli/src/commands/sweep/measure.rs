@@ -1,7 +1,7 @@
 //! Measures: formulas over the columns of a run, `max(abs(tau.elbow)) / 87`.
 //!
-//! A column changes with time; a function over time makes one number of it. Outside of these functions, formulas have parameters of the
-//! study and figures of the audit.
+//! A column changes with time; a function over time reduces it to one number. Outside of these functions, formulas have parameters of
+//! the study and figures of the audit.
 
 use super::computation::Numbers;
 use crate::commands::simulate::Trial;
@@ -11,14 +11,14 @@ use catena::error::{Error, Result};
 use catena::residual::largest_of;
 use catena_study::Measure;
 
-/// A function over time: makes one number of times and values, and a derivative of times, values and their derivatives.
+/// A function over time: computes one number from times and values, and a derivative from times, values and their derivatives.
 #[derive(Clone, Copy)]
 struct OverTime {
     value: fn(&[f64], &[f64]) -> f64,
     slope: fn(&[f64], &[f64], &[f64]) -> f64,
 }
 
-/// The largest or least value; NaN if there is a NaN among them, which `f64::max` and `f64::min` would pass over.
+/// The largest or smallest value; NaN if there is a NaN among them, which `f64::max` and `f64::min` would ignore.
 fn extreme(x: &[f64], start: f64, pick: fn(f64, f64) -> f64) -> f64 {
     match x.iter().any(|x| x.is_nan()) {
         true => f64::NAN,
@@ -87,7 +87,7 @@ fn rms(t: &[f64], x: &[f64]) -> f64 {
     (integral(t, &squares) / length(t)).sqrt()
 }
 
-/// Where a number first is before all others in this order.
+/// Index of the first number that precedes all others in this order.
 fn first_of(x: &[f64], is_before: fn(f64, f64) -> bool) -> usize {
     let mut best = 0;
     for k in 1..x.len() {
@@ -119,9 +119,9 @@ fn length(t: &[f64]) -> f64 {
     t.last().copied().unwrap_or_default() - t.first().copied().unwrap_or_default()
 }
 
-/// The words of a measure.
+/// The vocabulary of a measure.
 struct Words<'a> {
-    /// Columns of the run; none while it is not known, when every name is accepted and collected.
+    /// Columns of the run; none if not known, when every name is accepted and collected.
     columns: Option<&'a [String]>,
     parameters: &'a [&'a str],
     /// Names of columns that were used.
@@ -250,7 +250,7 @@ pub fn figures(measure: &Measure, parameters: &[&str]) -> Result<Vec<&'static st
     Ok(words.figures)
 }
 
-/// What formulas are about.
+/// Data of formulas.
 pub struct Measured<'a> {
     /// Names of columns, the time first.
     pub columns: &'a [String],
@@ -367,7 +367,7 @@ pub fn slopes(
         let known = values.len() + FIGURES.len();
         let variable = |k: usize| match k {
             k if k < values.len() => parameter(k),
-            // figures have no derivatives, and are refused before
+            // figures have no derivatives, and are rejected before
             k if k < known => (f64::NAN, f64::NAN),
             k => over_time[k - known],
         };

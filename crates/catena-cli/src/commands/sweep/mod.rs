@@ -1,4 +1,4 @@
-//! `catena sweep STUDY`: many runs of one model, each with other values, their measures in one file, and what they say together.
+//! `catena sweep STUDY`: many runs of one model with different values, their measures in one file, and a summary.
 
 mod computation;
 mod experiment;
@@ -68,7 +68,7 @@ enum EngineName {
     Ray,
 }
 
-/// Carries the study out.
+/// Runs the study.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     output::note_input(&arguments.study);
     let engine = arguments.engine()?;
@@ -156,15 +156,15 @@ fn stopped(output: Option<&Path>) -> Error {
 /// Who computes samples. The results do not depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// So many threads of this process.
+    /// This many threads of this process.
     Threads(usize),
     /// The cluster of Ray at this address; without one, the cluster that Ray finds, or a new one on this machine.
     Ray(Option<String>),
 }
 
 impl Simulations {
-    /// Computes all samples and writes them to a file, if one is given. `noted` gets each new one, after the number of those that were there
-    /// before.
+    /// Computes all samples and writes them to a file, if one is given. `noted` receives each new one, after the number of those that
+    /// existed before.
     pub fn carry_out(
         &self,
         output: Option<&Path>,
@@ -173,7 +173,7 @@ impl Simulations {
         mut noted: impl FnMut(usize, &Sample) -> Result<()>,
     ) -> Result<(Carried, Option<ray::Work>)> {
         let study = self.study();
-        // what could refuse the study does so before its journal is begun
+        // checks that may reject the study come before its journal is begun
         let cluster = match engine {
             Engine::Threads(_) => None,
             Engine::Ray(address) => Some(ray::Cluster::join(self, address.as_deref())?),

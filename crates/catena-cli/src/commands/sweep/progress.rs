@@ -1,4 +1,4 @@
-//! A progress line on the terminal: how many samples, how fast, how long still.
+//! A progress line on the terminal: number of samples, rate, time left.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of so many samples.
+    /// For this many samples.
     pub fn new(total: usize) -> Self {
         let now = Instant::now();
         Progress {
@@ -29,7 +29,7 @@ impl Progress {
         }
     }
 
-    /// Counts a sample; so many were there before.
+    /// Counts a sample, given the number that existed before.
     pub fn note(&mut self, before: usize, failed: bool) {
         self.done += 1;
         self.failed += usize::from(failed);

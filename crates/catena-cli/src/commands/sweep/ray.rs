@@ -1,8 +1,9 @@
-//! Samples on a cluster of Ray: a process of Python speaks with the cluster, this one keeps the books.
+//! Samples on a Ray cluster: a Python process communicates with the cluster, this one keeps the ledger.
 //!
-//! The process, `python3 -m catena._ray`, gets on stdin a line `{"address": …, "shipment": BYTES}` and the study, and answers `ready`; then a line
-//! `{"missing": [[FIRST, END], …]}`. It answers `samples BYTES` and lines of a journal, again and again, and `done {…}`; or
-//! `error {…}`. It ends when its stdin does, and so with this process.
+//! The process, `python3 -m catena._ray`, receives on stdin a line `{"address": …, "shipment": BYTES}` and the study, and replies `ready`; then a
+//! line
+//! `{"missing": [[FIRST, END], …]}`. It replies repeatedly `samples BYTES` and lines of a journal, then `done {…}`; or `error {…}`. It ends when
+//! its stdin does, and so with this process.
 
 use super::experiment::Simulations;
 use super::shipment::Shipment;
@@ -18,7 +19,7 @@ use std::thread::{self, JoinHandle};
 const PYTHON: &str = "CATENA_PYTHON";
 const INSTALL: &str = "install it with `pip install 'catena[ray]'`, or name an interpreter that has it: CATENA_PYTHON=…/bin/python";
 
-/// What a cluster has done.
+/// Work done by a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     chunks: usize,
@@ -46,7 +47,7 @@ impl Work {
     }
 }
 
-/// A process that speaks with a cluster; it ends when this is dropped.
+/// A process that communicates with a cluster; it ends when this is dropped.
 pub struct Cluster {
     python: String,
     child: Child,
@@ -56,7 +57,7 @@ pub struct Cluster {
     said: Option<JoinHandle<String>>,
 }
 
-/// What the process answers.
+/// Replies of the process.
 enum Answer {
     Ready,
     Samples(Vec<u8>),
@@ -65,7 +66,7 @@ enum Answer {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // it leaves the cluster in good order when its stdin ends
+        // it leaves the cluster cleanly when its stdin ends
         drop(self.stdin.take());
         let _ = self.child.wait();
     }
@@ -76,7 +77,7 @@ fn refuse(message: impl Into<String>) -> Error {
 }
 
 impl Cluster {
-    /// Starts the process, joins the cluster at this address, and hands the study over.
+    /// Starts the process, joins the cluster at this address, and sends the study.
     pub fn join(simulations: &Simulations, address: Option<&str>) -> Result<Self> {
         let shipment = Shipment::pack(simulations)?.to_bytes();
         let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".into());
@@ -120,7 +121,7 @@ impl Cluster {
         }
     }
 
-    /// Sends a line and bytes. A process that has ended cannot read them; the next answer tells why.
+    /// Sends a line and bytes. A process that has ended cannot read them; the next reply says why.
     fn send(&mut self, head: &Value, bytes: &[u8]) {
         if let Some(stdin) = &mut self.stdin {
             let _ = writeln!(stdin, "{head}")
@@ -129,7 +130,7 @@ impl Cluster {
         }
     }
 
-    /// Computes the samples of these indices; `take` gets them as they come, as lines of a journal.
+    /// Computes the samples of these indices; `take` receives them as they arrive, as lines of a journal.
     pub fn carry_out(
         mut self,
         missing: &[Range<usize>],
@@ -172,7 +173,7 @@ impl Cluster {
         }
     }
 
-    /// Why the process has ended without a word.
+    /// Why the process has ended without a message.
     fn ended(&mut self) -> Error {
         drop(self.stdin.take());
         let said = self.said.take().and_then(|said| said.join().ok());

@@ -1,4 +1,4 @@
-//! What the samples of a study say together, as text or as JSON.
+//! Summary of the samples of a study, as text or as JSON.
 
 use crate::json;
 use crate::number::{counted, six};
@@ -18,7 +18,7 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// The numbers of a measure that are there.
+    /// The available numbers of a measure.
     fn numbers(&self, measure: usize) -> Vec<f64> {
         let good = self
             .samples

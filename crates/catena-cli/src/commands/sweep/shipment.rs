@@ -1,4 +1,4 @@
-//! A study as another machine needs it: its file, the files that it reads, and what must be the same there.
+//! A study for another machine: its file, the files that it reads, and what must be the same there.
 
 use super::experiment::{Function, Simulations};
 use crate::output;
@@ -41,7 +41,7 @@ impl Shipment {
         let (read, files) =
             files::collected(|| output::quietly(|| Simulations::open(path)?.origin()));
         let (read, origin) = (read?, simulations.origin()?);
-        // measures that are no formulas are not in the files
+        // measures that are not formulas are not in the files
         let is_same = |entry| origin.entries.contains(entry);
         if !read.entries.iter().all(is_same) {
             return Err(refuse("a file of the study has changed while it was read")
@@ -58,7 +58,7 @@ impl Shipment {
         })
     }
 
-    /// As bytes: a line of JSON, and the files one after the other.
+    /// As bytes: a line of JSON, and the files one after another.
     pub fn to_bytes(&self) -> Vec<u8> {
         let files: Vec<Value> = (self.files.files.iter())
             .map(|(path, bytes)| json!([path.to_str(), bytes.len()]))
@@ -108,8 +108,8 @@ impl Shipment {
         .filter(|_| rest.is_empty())
     }
 
-    /// The simulations of a study that has come as [bytes](Self::to_bytes); an error if they would have other bits here than where it comes from.
-    /// Measures that are no formulas come beside them.
+    /// The simulations of a study that has come as [bytes](Self::to_bytes); an error if their bits would differ from those on the sending
+    /// machine. Measures that are not formulas are passed separately.
     pub fn unpack(
         bytes: &[u8],
         functions: Vec<Function>,

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! S comes from the variational equations ([`Simulation::sensitivities`]). The columns follow from the state at an instant;
-//! they are differentiated by differences of fourth order, from set-ups with neighbouring values and from states beside the motion.
+//! they are differentiated by differences of fourth order, from setups with neighbouring values and from states near the motion.
 
 use super::experiment::Simulations;
 use super::measure::{self, Varied};
@@ -15,10 +15,10 @@ use catena::error::{Error, ErrorKind, Result};
 use catena::simulate::{CENTRAL, Neighbour, ONE_SIDED, Simulation};
 use catena_study::{Parameter, SettingValue, Spread};
 
-/// Distance of neighbouring values, as a part of the range of a parameter.
+/// Distance of neighbouring values, as a fraction of the range of a parameter.
 const REACH: f64 = 1e-3;
 
-/// Functions in formulas of settings that jump.
+/// Discontinuous functions in formulas of settings.
 const JUMPS: &[&str] = &["step(", "sign("];
 
 fn unsupported(reason: impl Into<String>) -> Error {
@@ -40,7 +40,7 @@ fn stencil(parameter: &Parameter, value: f64) -> Option<[(f64, f64); 4]> {
     Some(offsets.map(|(offset, weight)| (value + offset * h, weight / h)))
 }
 
-/// A set-up with what makes a table of its samples.
+/// A setup with the data to turn its samples into a table.
 type SetUp = (Simulation, Rest);
 
 /// The numbers of a table for a motion.
@@ -50,7 +50,7 @@ fn table((simulation, rest): &mut SetUp, motion: &[f64]) -> Result<Vec<f64>> {
 }
 
 impl Simulations {
-    /// Why derivatives of these measures cannot be taken, as far as the study itself says so.
+    /// Why derivatives of these measures cannot be taken, as far as the study itself shows.
     fn expect_slopes(&self, wanted: &[usize]) -> Result<()> {
         let study = self.study();
         let names = study.variables();
@@ -252,7 +252,7 @@ uniform = [1, 40]
         }
     }
 
-    /// What has no derivatives says why.
+    /// Measures without derivatives say why.
     #[test]
     fn obstacles_are_named() {
         let free = "duration = 0.1\neffort = \"joint1={gain}\"";

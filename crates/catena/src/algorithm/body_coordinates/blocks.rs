@@ -130,11 +130,11 @@ pub(super) fn rotation_of(p: [f64; 4], change: [f64; 4]) -> Vec3<f64> {
     (w * p[0] - v * change[0] - v.cross(w)) * (2.0 / length)
 }
 
-/// Stiffness and damping that act on each freedom besides the model's own: those of a controller.
+/// Stiffness and damping that a controller adds to the model's own, per freedom.
 pub(super) struct Gains<'a> {
     pub stiffness: &'a [f64],
     pub damping: &'a [f64],
-    /// Are external forces constant in the world?
+    /// Whether external forces are constant in the world.
     pub forces_stay: bool,
 }
 

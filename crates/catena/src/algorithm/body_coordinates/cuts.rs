@@ -1,7 +1,7 @@
 //! Rows of cut joints and of other constraints, on the bodies and joint coordinates themselves.
 //!
-//! ξ, ξ̇ and the pair of opposite wrenches of each row are those of `constrained/joint_rows.rs`, evaluated at poses and velocities of
-//! the two bodies as the unknowns have them. Couplings and drivers act on coordinates of joints.
+//! ξ, ξ̇ and the pair of opposite wrenches of each row are those of `constrained/joint_rows.rs`, evaluated at the poses and
+//! velocities that the unknowns give the two bodies. Couplings and drivers act on coordinates of joints.
 
 use crate::algorithm::constrained::{Axes, MovingFrame, rows_between};
 use crate::model::{Closure, Constraint, Rule};
@@ -60,7 +60,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
                 rate[0] = v[coordinate.v] - s_rate;
                 (1, Side::Coordinate(coordinate.v))
             }
-            // rows on velocities are refused before
+            // nonholonomic rows are rejected earlier
             _ => (0, Side::Coordinate(0)),
         };
         Cut {
@@ -106,7 +106,7 @@ impl<'a, S: Scalar> Cut<'a, S> {
         cut
     }
 
-    /// Adds −W λ of row k to what the bodies carry, or c λ to the coordinates.
+    /// Adds −W λ of row k to the loads of the bodies, or c λ to the coordinates.
     pub fn add_loads(&self, k: usize, lambda: S, carried: &mut [Force<S>], efforts: &mut [S]) {
         match &self.side {
             Side::Bodies(bodies, wrenches) => {

@@ -21,14 +21,14 @@
 /// 6×6, by rows.
 pub(super) type Mat6 = [[f64; 6]; 6];
 
-/// One body of the tree. Joint's columns are in pools, from `first`, `count` of them.
+/// One body of the tree. The joint's columns are stored in pools: `count` of them, from `first` on.
 #[derive(Clone, Debug)]
 pub(super) struct Node<const K: usize> {
     pub parent: usize,
-    /// Where the joint's numbers are, and how many.
+    /// Index and count of the joint's numbers.
     pub first: usize,
     pub count: usize,
-    /// Where the directions of the joint are among all P'.
+    /// Index of the joint's directions among all P'.
     pub freedom: usize,
     pub rigid: Mat6,
     pub t: [[f64; K]; K],
@@ -120,7 +120,7 @@ impl<const K: usize> Elimination<K> {
         }
     }
 
-    /// Where the joint's number for a freedom is: the first, or the second of two where K is 12.
+    /// Index of the joint's number for a freedom: the first, or the second of two where K is 12.
     pub fn place(&self, freedom: usize, second: bool) -> usize {
         let node = &self.nodes[self.owner[freedom]];
         let nv = node.count / (K / 6);
@@ -142,7 +142,7 @@ impl<const K: usize> Elimination<K> {
         sum
     }
 
-    /// (4) and (5) for the matrices; the freedom without a pivot, if there is one.
+    /// (4) and (5) for the matrices; the error is the freedom without a pivot.
     pub fn factorize(&mut self) -> Result<(), usize> {
         for i in (1..self.nodes.len()).rev() {
             let node = &self.nodes[i];
@@ -238,7 +238,7 @@ impl<const K: usize> Elimination<K> {
         Ok(())
     }
 
-    /// Solves for the right-hand sides in `r`, `c`, `rho`: y comes out in `c`, l in `r`, s in `rho`.
+    /// Solves for the right-hand sides in `r`, `c`, `rho`, in place: y overwrites `c`, l `r`, and s `rho`.
     pub fn solve(&mut self) {
         for r in &mut self.r[1..] {
             for r in r.iter_mut() {

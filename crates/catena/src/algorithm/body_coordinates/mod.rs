@@ -1,9 +1,9 @@
 //! Any tree, and any loops, in redundant coordinates: E(t, X, Ẋ) = 0 with a Newton step at linear cost.
 //!
 //! Unknowns of body i with parent a: position r and Euler parameters p of its frame in the world, velocity V of its origin (world
-//! axes), angular velocity ω (own axes); of its joint: coordinates q, rates v, and the load w = (n, f) that it puts on the body (n
+//! axes), angular velocity ω (own axes); of its joint: coordinates q, rates v, and the load w = (n, f) that it exerts on the body (n
 //! about the body's origin in its own axes, f in world axes). Joint coordinates are included so that springs, dampers, rotors, friction
-//! and controllers act on what they belong to; a joint is then six conditions for any kind of joint. Of each cut joint: its
+//! and controllers act directly on the coordinates they belong to; a joint of any kind is then six conditions. Of each cut joint: its
 //! multipliers λ. With x = (r, p), u = (ω, V), P the joint's directions, T the rigid transport of twists from a to i:
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! velocity     ζ = u − T u_a − P v = 0                                                                 (5)
 //! ```
 //!
-//! where (Q, t) is the pose that the joint gives the body in its parent. Three sets of them are integrated:
+//! where (Q, t) is the pose that the joint gives the body in its parent. Three sets of these equations can be integrated:
 //!
 //! | [`Formulation`] | equations | index | constraints |
 //! |---|---|---|---|
@@ -22,7 +22,7 @@
 //! | `Index2` | (1) (2) (3) (5) | 2 | velocities exactly; positions are projected after every step |
 //! | `Stabilised` | (1) with multipliers μ, (2) to (5) | 2 | both exactly (Gear, Gupta & Leimkuhler 1985) |
 //!
-//! In the last, ẋ = u + μ − Σ_c T_cᵀ μ_c and q̇ = N(q)(v − Pᵀ μ): the multipliers μ of (4) are zero but for errors of integration.
+//! In the last, ẋ = u + μ − Σ_c T_cᵀ μ_c and q̇ = N(q)(v − Pᵀ μ): the multipliers μ of (4) are zero except for integration errors.
 //!
 //! Newton's matrix couples each body to its parent only. `elimination.rs` eliminates the joints from the tips to the base, as the
 //! articulated-body method does, here with a matrix that has all gyroscopic, geometric and stiff terms: O(n) in time and memory.
@@ -59,7 +59,7 @@ pub enum Formulation {
     /// Constraints on velocities.
     #[default]
     Index2,
-    /// Both, with further multipliers.
+    /// Both, with additional multipliers.
     Stabilised,
 }
 
@@ -86,15 +86,15 @@ impl Formulation {
     }
 }
 
-/// r, p, V, ω of a body: where they begin among its unknowns, and how many there are.
+/// r, p, V, ω of a body: their offsets among its unknowns, and their number.
 pub(crate) const POSITION: usize = 0;
 pub(crate) const PARAMETERS: usize = 3;
 pub(crate) const VELOCITY: usize = 7;
 pub(crate) const TURNING: usize = 10;
 const PER_BODY: usize = 13;
 
-/// Where the unknowns are: q, v, two integrals of powers; then every body; every load; every μ; λ; the μ of the cut joints.
-/// Equations have the places of the unknowns they determine.
+/// Layout of the unknowns: q, v, two integrals of powers; then every body; every load; every μ; λ; the μ of the cut joints.
+/// Each equation has the index of the unknown it determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Which constraints.
@@ -131,27 +131,27 @@ impl Layout {
         self.formulation == Formulation::Stabilised
     }
 
-    /// Where the two integrals are.
+    /// Offset of the two integrals.
     pub fn integrals(&self) -> usize {
         self.nq + self.nv
     }
 
-    /// Where body i begins: r, p, V, ω.
+    /// Offset of body i: r, p, V, ω.
     pub fn body(&self, i: usize) -> usize {
         self.integrals() + 2 + PER_BODY * (i - 1)
     }
 
-    /// Where the load of the joint that carries body i begins: n, f.
+    /// Offset of the load of the joint that carries body i: n, f.
     pub fn load(&self, i: usize) -> usize {
         self.body(self.bodies + 1) + 6 * (i - 1)
     }
 
-    /// Where μ of that joint begins; there is none unless stabilised.
+    /// Offset of μ of that joint; there is none unless stabilised.
     pub fn correction(&self, i: usize) -> usize {
         self.load(self.bodies + 1) + 6 * (i - 1)
     }
 
-    /// Where the multipliers of the cut joints begin.
+    /// Offset of the multipliers of the cut joints.
     pub fn multipliers(&self) -> usize {
         if self.is_stabilised() {
             self.correction(self.bodies + 1)
@@ -160,7 +160,7 @@ impl Layout {
         }
     }
 
-    /// Where their μ begin; there are none unless stabilised.
+    /// Offset of their μ; there are none unless stabilised.
     pub fn corrections(&self) -> usize {
         self.multipliers() + self.rows
     }

@@ -7,8 +7,8 @@
 //! index 3   δu = Γ⁻¹ (T̂ Γ_a δu_a + P̂ Γ_q δv + r_ξ + T̂ g_a + P̂ g_q − g)
 //! ```
 //!
-//! Rows of cut joints are exact too; of the change of their loads, the effect of one body's motion on the load on the other
-//! is left out, which is of order λ/σ² relative to the inertia.
+//! Rows of cut joints are exact too, except that the effect of one body's motion on the load on the other is neglected; it
+//! is of order λ/σ² relative to the inertia.
 //!
 //! With both, it is solved for (δx, δu), (ε, δv), (δμ, δw): twelve numbers per body.
 
@@ -33,7 +33,7 @@ enum Solver {
     Wide(Elimination<12>),
 }
 
-/// On what a row of a constraint acts, as numbers.
+/// What a row of a constraint acts on, in numbers.
 #[derive(Clone, Debug)]
 enum RowOn {
     /// Parent and child; W, and ∂ξ̇/∂x.
@@ -56,7 +56,7 @@ pub struct Line {
     pub damping: f64,
 }
 
-/// Forces that depend on the motion, besides the model's own springs and dampers: their derivatives are in the matrix.
+/// Forces that depend on the motion, in addition to the model's own springs and dampers: the matrix contains their derivatives.
 #[derive(Clone, Copy, Debug)]
 pub struct Stiff<'a> {
     /// Stiffness of a controller per freedom.
@@ -65,7 +65,7 @@ pub struct Stiff<'a> {
     pub damping: &'a [f64],
     /// Springs between points.
     pub lines: &'a [Line],
-    /// Are the directions of the external forces fixed in the world, instead of rotating with the bodies?
+    /// Whether the directions of the external forces are fixed in the world, instead of rotating with the bodies.
     pub forces_stay: bool,
 }
 
@@ -96,9 +96,9 @@ pub struct BodyNewton {
     g: Vec<[f64; 6]>,
     g_joint: Vec<f64>,
     rows: Vec<RowOn>,
-    /// Rows that are integrated; the multipliers of the others, which follow from these, are zero.
+    /// Rows that are integrated; the others follow from these, and their multipliers are zero.
     active: Vec<usize>,
-    /// Springs between points, with the gradients of length and of its rate along δx: their tension is one more multiplier each.
+    /// Springs between points, with the gradients of length and of its rate along δx: the tension of each is an additional multiplier.
     lines: Vec<(Line, [[[f64; 6]; 2]; 2])>,
     schur: Lu,
     schur_rhs: Vec<f64>,
@@ -188,7 +188,7 @@ impl BodyNewton {
             forces_stay: false,
         };
         let second = self.layout.is_stabilised();
-        // zero is judged relative to the mechanism with nothing held
+        // zero is relative to the mechanism with nothing held
         let mut largest = 0.0f64;
         if acting.held.contains(&true) {
             let free = Acting {
@@ -391,7 +391,7 @@ impl BodyNewton {
         gradients
     }
 
-    /// k δl + c δl̇ of a spring, from the solution of the tree; with g alone if it is asked for.
+    /// k δl + c δl̇ of a spring, from the solution of the tree; from g alone if requested.
     fn tension(&self, line: usize, of_offsets: bool) -> f64 {
         let (line, [pull, rate]) = &self.lines[line];
         let mut sum = 0.0;
@@ -458,7 +458,7 @@ impl BodyNewton {
         })
     }
 
-    /// Of the multipliers of stabilised equations the first half belongs to positions.
+    /// The first half of the multipliers of stabilised equations belongs to positions.
     fn is_second(&self, column: usize) -> bool {
         column >= self.active.len()
     }
@@ -587,7 +587,7 @@ impl BodyNewton {
         sum
     }
 
-    /// A row applied to g, which positions have besides Γ δu.
+    /// A row applied to g, the part of the positions besides Γ δu.
     fn row_of_offsets(&self, row: usize) -> f64 {
         let by_position = self.layout.formulation == Formulation::Index3;
         match &self.rows[row] {
@@ -604,14 +604,14 @@ impl BodyNewton {
         }
     }
 
-    /// Overwrites the right-hand side by the solution. The two integrals are the caller's.
+    /// Overwrites the right-hand side with the solution. The two integrals are left to the caller.
     pub fn solve(&mut self, model: &Model, rhs: &mut [f64]) {
         let layout = self.layout;
         self.offsets(model, rhs);
         self.right_sides(model, rhs);
         self.solve_tree();
         let m = self.active.len();
-        // of a row that is not active E is the multiplier itself, and δλ the right-hand side
+        // for an inactive row E is the multiplier itself, and δλ the right-hand side
         let (rows, count) = (self.unknown_multipliers(m), self.schur_rhs.len());
         if count > 0 {
             for j in 0..count {

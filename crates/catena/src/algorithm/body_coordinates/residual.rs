@@ -11,23 +11,23 @@ use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{AngularRate, Force, Mat3, Motion, Pose, Vec3};
 use crate::state::Base;
 
-/// What acts from outside at an instant.
+/// External influences at an instant.
 #[derive(Clone, Copy, Debug)]
 pub struct Acting<'a, S> {
     /// Time, s.
     pub time: f64,
     /// Motion of the base.
     pub base: Base<f64>,
-    /// Efforts in the joints, besides the passive ones of the model.
+    /// Efforts in the joints, in addition to the passive ones of the model.
     pub efforts: &'a [S],
     /// Wrenches on the bodies 0…n in body axes about their origins, or none.
     pub external: &'a [Force<f64>],
-    /// Freedoms that are held: v̇ = 0 instead of (3). Empty if there are none.
+    /// Freedoms that are held: v̇ = 0 instead of (3). Empty if none.
     pub held: &'a [bool],
 }
 
 impl<'a, S> Acting<'a, S> {
-    /// Efforts alone, on a base at rest.
+    /// Efforts only, on a base at rest.
     pub fn efforts(efforts: &'a [S]) -> Self {
         Acting {
             time: 0.0,
@@ -57,7 +57,7 @@ pub struct BodyEquations<S> {
     /// λ on the coordinates of the joints, and μ of those rows.
     efforts: Vec<S>,
     slips: Vec<S>,
-    /// Rows of constraints that are integrated; of the others the multiplier is zero.
+    /// Rows of constraints that are integrated; the multipliers of the others are zero.
     active: Vec<bool>,
 }
 

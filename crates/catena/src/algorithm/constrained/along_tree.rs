@@ -1,9 +1,9 @@
 //! Closed chains at linear cost: loops are eliminated along the tree, each at the body where it closes.
 //!
-//! The equations of the cut loops (Mufti 65–73), I a = f + Jᵀ λ and J a = b, eliminated from the tips to the base, joints by the
-//! steps of the UDUᵀ factorization and the multipliers of a loop as soon as all of the loop has been passed: constraint propagation
-//! (Vereshchagin 1974) with early elimination of the multipliers (Sathya & Carpentier 2024), the loops themselves closing at the
-//! lowest common ancestor of their two branches. With η the wrench of a unit multiplier at a body and x = τ̂/m̂ its effect on a joint:
+//! The equations of the cut loops (Mufti 65–73), I a = f + Jᵀ λ and J a = b, are eliminated from the tips to the base: joints by the
+//! steps of the UDUᵀ factorization, and the multipliers of a loop as soon as the whole loop has been passed. This is constraint
+//! propagation (Vereshchagin 1974) with early elimination of the multipliers (Sathya & Carpentier 2024); a loop closes at the lowest
+//! common ancestor of its two branches. With η the wrench of a unit multiplier at a body and x = τ̂/m̂ its effect on a joint:
 //!
 //! ```text
 //! joint i        x = (Jᵢᵀ − pᵀ η)/m̂,   η ← η + ψ τ̂          as a right-hand side of UDUᵀ, one per open row          (1)
@@ -15,14 +15,14 @@
 //! base to tips   λ_c = G (y + hᵀ μ − W_d λ_d),   a by UDUᵀ with τ̂/m̂ + x λ                                        (7)
 //! ```
 //!
-//! L_cc is the Delassus matrix J I⁻¹ Jᵀ of what the closing body carries, with that body fixed. It is positive semidefinite, its null
-//! space is exactly that of dependent rows, and h hᵀ never exceeds what makes the loop rigid, so the order of
-//! elimination, which the tree dictates, is stable.
+//! L_cc is the Delassus matrix J I⁻¹ Jᵀ of everything the closing body carries, with that body fixed. It is positive semidefinite, its
+//! null space is exactly that of dependent rows, and h hᵀ never exceeds the inertia of the rigid loop, so the order of elimination,
+//! which the tree dictates, is stable.
 //!
-//! Assumed: a loop is coupled to a bounded number of others (those that share a joint, and those coupled through an elimination); then
-//! the total cost is O(n + m). Where rows are dependent the accelerations and Jᵀλ are unique; λ has minimum norm within each
-//! constraint, those eliminated earlier taking what they can carry. Normal equations are formed here, so the residual of J a = b is
-//! used to refine the solution; rows whose pivot falls below 1e-13 of their own magnitude count as dependent.
+//! Assumption: a loop is coupled to a bounded number of others (those that share a joint, and those coupled through an elimination);
+//! then the total cost is O(n + m). Where rows are dependent the accelerations and Jᵀλ are unique; λ has minimum norm within each
+//! constraint, and those eliminated earlier carry as much as they can. Normal equations are formed here, so the solution is refined
+//! with the residual of J a = b; rows whose pivot falls below 1e-13 of their own magnitude count as dependent.
 
 use super::elimination_plan::{NOWHERE, Plan};
 use super::rows::Rows;
@@ -60,7 +60,7 @@ pub(super) struct AlongTree<S = f64> {
     eta: Vec<Force<S>>,
     freed: Vec<S>,
     matrix: Vec<S>,
-    /// G, in the place of each constraint's own block.
+    /// G, stored in the place of each constraint's own block.
     rank: Vec<usize>,
     most: Vec<usize>,
     /// Σ x m̂ x of each row, before eliminations.
@@ -302,7 +302,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
                 let at = updates[update] - offset;
                 update += 1;
                 let same = e.at == d.at;
-                // blocks of later constraints stand behind those of this one
+                // blocks of later constraints follow those of this one
                 let (left, right) = rest.split_at_mut(at);
                 for j in 0..rank {
                     let wd = &left[d.at - offset + j * d.rows..];
@@ -575,8 +575,7 @@ fn square<S: Scalar>(h: Force<S>) -> ArticulatedInertia<S> {
 /// G of a positive semidefinite matrix given by its upper triangle, in place: a⁺ = G Gᵀ. Returns the rank, and the smallest
 /// pivot relative to the largest row of its kind.
 ///
-/// Pivots are chosen and judged relative to the magnitude of the row before elimination, which is the scale of
-/// round-off.
+/// Pivots are chosen and compared relative to the magnitude of the row before elimination, which is the scale of round-off.
 fn pseudo_factor<S: Scalar<Mask = bool>>(
     a: &mut [S],
     m: usize,
@@ -633,7 +632,7 @@ fn pseudo_factor<S: Scalar<Mask = bool>>(
         }
         rank += 1;
     }
-    // F = Q R by Gram and Schmidt, twice; G = Q R⁻ᵀ
+    // F = Q R by Gram-Schmidt, twice; G = Q R⁻ᵀ
     for j in 0..rank {
         for i in 0..rank {
             r[j * m + i] = S::zero();

@@ -7,9 +7,9 @@
 //! v̇  = a₀ + X λ                                                                             (Mufti 65–73)    (4)
 //! ```
 //!
-//! No branch depends on a value: this is what generated code, formulas and counts of operations run. The rows must be independent;
-//! [`Freedoms::rows`](crate::closed_chain::Freedoms::rows) has such a choice. [`ClosedChain`](crate::ClosedChain) takes dependent rows too, and loses
-//! fewer digits near singular positions, because it never forms S.
+//! No branch depends on a value: generated code, formulas and operation counts run this. The rows must be independent;
+//! [`Freedoms::rows`](crate::closed_chain::Freedoms::rows) is such a choice. [`ClosedChain`](crate::ClosedChain) accepts dependent rows too, and
+//! loses fewer digits near singular positions, because it never forms S.
 
 use super::rows::{Axes, Rows, Stabilisation};
 use super::{CLOSED, NOTHING};
@@ -32,7 +32,7 @@ pub const CARD: Card = Card {
     source: "Mufti 1983, eqs. 65–73, in any scalar",
 };
 
-/// X and the factors of S: everything that solves I x − Jᵀ λ = f, J x = b.
+/// X and the factors of S: everything needed to solve I x − Jᵀ λ = f, J x = b.
 #[derive(Clone, Debug)]
 pub struct Closing<S> {
     jacobian: Matrix<S>,
@@ -196,8 +196,8 @@ impl<S: Scalar> RowsAt<S> {
 /// A pivot of S below this fraction of its diagonal entry calls for the orthogonal decomposition.
 const INDEPENDENT: f64 = 1e-6;
 
-/// A row shorter than this fraction of all rows (in the metric of I⁻¹) too: it may be a zero row with round-off. The general algorithm
-/// drops rows a thousand times shorter.
+/// So does a row shorter than this fraction of all rows (in the metric of I⁻¹): it may be a zero row with round-off. The general
+/// algorithm drops rows a thousand times shorter.
 const STRONG: f64 = 1e-6;
 
 /// A row counts as satisfied when its remainder is below this fraction of b and of J a₀.

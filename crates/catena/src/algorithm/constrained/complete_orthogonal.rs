@@ -72,7 +72,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CompleteOrthogonal<S> {
             if j == 0 {
                 first = best.1;
             }
-            // a NaN column is never chosen; the right-hand side then shows it
+            // a NaN column is never chosen; NaN then appears through the right-hand side
             if j >= most || !(S::constant(tolerance) * first).less(best.1) {
                 self.dropped = best.1;
                 break;
@@ -226,7 +226,7 @@ pub(crate) fn norm<S: Scalar>(x: &[S]) -> S {
     dot(x, x).sqrt()
 }
 
-/// √2 minus its rounded value: nothing in `f64`, and the other half of the digits in double-double arithmetic.
+/// √2 minus its rounded value: zero in `f64`, and the second half of the digits in double-double arithmetic.
 const REST_OF_SQRT_2: f64 = -9.667_293_313_452_913e-17;
 
 /// Replaces x by the vector u of the reflection E − u uᵀ, |u|² = 2, that takes x to a multiple of its first axis; returns that

@@ -14,11 +14,10 @@
 //! bias       ξ̈ = ė·u + e·u̇   at v̇ = 0
 //! ```
 //!
-//! Directions e of rolling: of a wheel on a plane a × n/k along it, n × e across; on a cylinder around it and along its axis, for a wheel only
-//! around it; of a sphere on a plane x and y of A, on a sphere the same turned from z to n by the shortest way.
+//! Directions e of rolling: for a wheel on a plane a × n/k along it, n × e across; on a cylinder around it and along its axis, for a wheel
+//! only around it; for a sphere on a plane x and y of A, on a sphere the same turned from z to n by the shortest rotation.
 //!
-//! The rows of rolling and of the edge are linear in the velocities and not integrable: they have no residual of positions, and
-//! limit velocities alone.
+//! The rows of rolling and of the edge are nonholonomic: linear in the velocities and not integrable. They have no position residual.
 
 use super::joint_rows::{MovingFrame, Row};
 use crate::model::Surface;
@@ -101,7 +100,7 @@ fn sliding<S: Scalar>(a: &MovingFrame<S>, b: &MovingFrame<S>, g: Moving<S>) -> M
     origins.plus(moving(b).cross(g)).plus(carried.times(minus))
 }
 
-/// What touches the surface.
+/// The body that touches the surface.
 #[derive(Clone, Copy)]
 pub(crate) enum Round<S> {
     /// The edge of a wheel of this radius.
@@ -123,7 +122,7 @@ fn length<S: Scalar>(x: Moving<S>) -> [S; 2] {
     [size, x.value.dot(x.rate) * size.recip()]
 }
 
-/// Rows of a contact: height, then rolling along and across; and the contact's place, at which their forces act.
+/// Rows of a contact: height, then rolling along and across; and the contact point, at which their forces act.
 pub(crate) fn contact<S: Scalar>(
     a: &MovingFrame<S>,
     b: &MovingFrame<S>,

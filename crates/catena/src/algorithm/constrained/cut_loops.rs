@@ -9,7 +9,7 @@
 //! motion         I a = I a₀ + Jᵀ λ                        one more solve in O(n)                   (73)
 //! ```
 //!
-//! Rows may be dependent: the accelerations are the same whichever are kept, and λ is the minimum-norm vector of
+//! Rows may be dependent: the accelerations are the same whichever rows are kept, and λ is the minimum-norm vector of
 //! multipliers at the cut joints. For an inconsistent right-hand side there is no motion; its distance from consistency is returned.
 //!
 //! | symbol | in code |
@@ -47,7 +47,7 @@ pub const CARD: Card = Card {
 /// Method for the multipliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// All of them together by an orthogonal decomposition: the safest, O(m³).
+    /// All of them together by an orthogonal decomposition: the most robust, O(m³).
     CutLoops,
     /// Loop by loop along the tree, O(n + m).
     AlongTree,
@@ -106,7 +106,7 @@ impl CutLoops {
         CutLoops::of(model, rows, along, costs, held)
     }
 
-    /// Workspace in another scalar for the same rows, by the same route and with the same limits of rank. Nothing is factorized.
+    /// Workspace in another scalar for the same rows, by the same method and with the same limits of rank. Nothing is factorized.
     pub(crate) fn map<T: Scalar<Mask = bool> + PartialEq>(
         &self,
         model: &Model,
@@ -161,7 +161,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
 }
 
 impl CutLoops {
-    /// The route in use.
+    /// The method in use.
     pub(crate) fn route(&self) -> Route {
         match self.along {
             Some(_) => Route::AlongTree,
@@ -169,7 +169,7 @@ impl CutLoops {
         }
     }
 
-    /// Changes the route.
+    /// Changes the method.
     pub(crate) fn choose(&mut self, model: &Model, route: Route) {
         if route == self.route() {
             return;
@@ -205,7 +205,7 @@ impl CutLoops {
         })
     }
 
-    /// Is a row that of a force?
+    /// Whether a row is that of a force.
     fn kind(&self, row: usize) -> usize {
         let force = self.rows.wrench[row].force;
         usize::from(force.dot(force) > 0.5)
@@ -222,8 +222,8 @@ impl CutLoops {
 }
 
 impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
-    /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q alone, so that its factors
-    /// stay valid; `others` says that there are rows that may depend on more.
+    /// Factors at a configuration whose rows are evaluated. J of the model's constraints depends on q only, so its factors stay
+    /// valid; `others` says that there are rows that may depend on more.
     pub(crate) fn factorize(&mut self, model: &Model, q: &[S], others: bool) {
         if !others && self.made_at.as_deref() == Some(q) {
             return;
@@ -247,8 +247,8 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
         self.made_at = None;
     }
 
-    /// The tree's own factors and the decomposition of all rows, whatever the route. The factors are those that forward dynamics
-    /// leaves, as in [`solve`](Self::solve), to the last bit: results must not depend on which of the two came first.
+    /// The tree's own factors and the decomposition of all rows, whatever the method. The factors are those of forward dynamics,
+    /// as in [`solve`](Self::solve), to the last bit: results must not depend on which of the two was called first.
     pub(crate) fn factorize_dense(&mut self, model: &Model, q: &[S]) {
         self.made_at = None;
         let (still, base) = (&self.still, Base::fixed());
@@ -286,7 +286,7 @@ impl CutLoops {
         }
     }
 
-    /// Sets them, as many as there are.
+    /// Sets them all.
     pub(crate) fn limit_rank(&mut self, limits: &[usize]) {
         self.made_at = None;
         match &mut self.along {

@@ -19,10 +19,10 @@ pub(super) struct Open {
     pub block: usize,
     pub first: usize,
     pub rows: usize,
-    /// Its first wrench at this body, if children have brought some, and at the parent.
+    /// Its first wrench at this body, if children have passed any, and at the parent.
     pub eta: usize,
     pub parent_eta: usize,
-    /// Is it the first to bring one to the parent?
+    /// Whether it is the first to pass one to the parent.
     pub first_there: bool,
     /// Its first τ̂/m̂ at this joint: rows × freedoms.
     pub freed: usize,
@@ -30,7 +30,7 @@ pub(super) struct Open {
     pub column: usize,
 }
 
-/// Two constraints open at the same body, the earlier to be eliminated first.
+/// Two constraints open at the same body, the one eliminated earlier first.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
     /// Among the open ones of the body.
@@ -49,9 +49,9 @@ pub(super) struct Step {
     pub eta: usize,
     /// Its own block of L.
     pub diagonal: usize,
-    /// Those it is coupled to and that go later.
+    /// The constraints it is coupled to that are eliminated later.
     pub later: Range<usize>,
-    /// Blocks of L that change: for each pair of later ones.
+    /// Blocks of L that change, one for each pair of these.
     pub updates: usize,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Later {
     pub at: usize,
 }
 
-/// Everything that depends on the topology of the mechanism only.
+/// Everything that depends only on the topology of the mechanism.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub open: Vec<Open>,
@@ -143,7 +143,7 @@ impl Plan {
         plan
     }
 
-    /// Blocks of L, and what each elimination changes. Wrenches come later.
+    /// Blocks of L, and what each elimination changes. Wrenches are assigned later.
     fn place<S: crate::Scalar>(
         &mut self,
         count: usize,
@@ -195,7 +195,7 @@ impl Plan {
                     } else {
                         let among = &self.later[steps[d].later.clone()];
                         let found = among.binary_search_by_key(&position[e], |x| position[x.first]);
-                        // eliminating one couples all those it was coupled to, so it is there
+                        // eliminating one couples all those it was coupled to, so the block exists
                         found.map_or(NOWHERE, |x| among[x].at)
                     };
                     self.updates.push(at);
@@ -205,7 +205,7 @@ impl Plan {
         self.steps = steps;
     }
 
-    /// What is open at every body, and where wrenches are kept.
+    /// The constraints open at every body, and where their wrenches are stored.
     fn bodies<S: crate::Scalar>(
         &mut self,
         tree: &Tree,
@@ -216,7 +216,7 @@ impl Plan {
     ) {
         let n = tree.bodies.len();
         let blocks = rows.blocks();
-        // a body holds wrenches of what is open at its children: constraint, place, last of these children
+        // a body holds wrenches of the constraints open at its children: constraint, place, last of these children
         let mut present: Vec<Vec<(usize, usize, usize)>> = vec![Vec::new(); n];
         for body in 1..n {
             open[body].sort_unstable_by_key(|&c| position[c]);
@@ -302,7 +302,7 @@ impl Plan {
 fn close(tree: &Tree, c: usize, bodies: &[usize], open: &mut [Vec<usize>]) -> usize {
     let mut front: BTreeSet<usize> = bodies.iter().copied().collect();
     while let Some(body) = front.pop_last() {
-        // alone, and no joint of the constraint carries it: all paths have met here
+        // only one is left, and no joint of the constraint carries it: all paths have met here
         if body == 0 || (front.is_empty() && bodies.binary_search(&body).is_err()) {
             return body;
         }

@@ -107,7 +107,7 @@ impl<S: Scalar> Varying<S> {
     }
 }
 
-/// Frame B seen from frame A.
+/// Frame B relative to frame A.
 pub(crate) struct Relative<S> {
     /// A in the world, and its angular velocity.
     rotation: Mat3<S>,

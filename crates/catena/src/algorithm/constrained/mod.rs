@@ -1,8 +1,8 @@
 //! How does a system with closed loops, couplings and drivers move?
 //!
 //! Gauss's principle (Mufti 1983, remark 1): of all accelerations that satisfy the constraints, J a = b, the true ones are closest
-//! to those of the free system in the metric of the inertia matrix. [`rows`] makes ξ, J and b of every constraint;
-//! [`cut_loops`] solves on the tree's own factorization, [`along_tree`] does so loop by loop at linear cost; the checked entry point
+//! to those of the free system in the metric of the inertia matrix. [`rows`] evaluates ξ, J and b of every constraint; [`cut_loops`]
+//! solves with the tree's own factorization, [`along_tree`] loop by loop at linear cost; the checked entry point
 //! [`ClosedChain`](crate::ClosedChain) chooses between them. [`chosen_rows`] solves in any scalar, for generated code.
 
 pub mod along_tree;
@@ -25,8 +25,8 @@ pub use user::{UserConstraint, UserRows};
 /// Residuals (m, rad, m/s, rad/s) below which a loop counts as closed.
 pub const CLOSED: f64 = 1e-6;
 
-/// A right-hand side whose inconsistent part exceeds this fraction is refused.
+/// A right-hand side whose inconsistent part exceeds this fraction is rejected.
 pub const CONSISTENT: f64 = 1e-6;
 
-/// A contradiction smaller than this is round-off, m/s² or rad/s², where all rows ask for no acceleration.
+/// An inconsistency smaller than this, in m/s² or rad/s², is round-off where all rows demand zero acceleration.
 pub(crate) const NOTHING: f64 = 1e-14;

@@ -7,7 +7,7 @@
 //! stabilised     ξ̈ + α ξ̇ + β ξ = 0,    b = −bias − α ξ̇ − β ξ             (Mufti remark 4, corrected)
 //! ```
 //!
-//! Rows on velocities (rolling, knife edges) begin at the second line: ξ̇ = J v − c, and their ξ stays zero.
+//! Nonholonomic rows (rolling, knife edges) begin at the second line: ξ̇ = J v − c, and their ξ stays zero.
 //!
 //! A row of a cut joint is a pair of opposite unit wrenches; its entry for a freedom is the power of that pair along the
 //! freedom's twist. Only freedoms on the loop have entries: those of the path from each body to where the two paths meet.
@@ -37,7 +37,7 @@ pub const CARD: Card = Card {
     source: "Mufti 1983, eqs. 42–49, 65–72, remarks 4 and 5, corrected",
 };
 
-/// In which axes the three rows of a point on a point are written.
+/// Axes in which the three rows of a point on a point are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axes {
     /// Axes of the parent's frame: freedoms below both bodies have no entries, closed or not.
@@ -48,7 +48,7 @@ pub enum Axes {
     World,
 }
 
-/// Baumgarte's stabilisation ξ̈ + α ξ̇ + β ξ = 0; both zero without.
+/// Baumgarte's stabilisation ξ̈ + α ξ̇ + β ξ = 0; both zero for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stabilisation {
     /// Damping of a violation, 1/s.
@@ -98,9 +98,9 @@ pub struct Rows<S> {
     pub bias: Vec<S>,
     /// Load on the child per unit multiplier, in world axes about the block's `point`; zero for rows of coordinates.
     pub wrench: Vec<Force<S>>,
-    /// Origin of the child's frame in the world, or the place of contact, per block.
+    /// Origin of the child's frame in the world, or the contact point, per block.
     pub point: Vec<Vec3<S>>,
-    /// From where the opposite force acts on the parent to `point`: zero unless an open loop has rows in world axes.
+    /// Vector from the point where the opposite force acts on the parent to `point`: zero unless an open loop has rows in world axes.
     gap: Vec<Vec3<S>>,
 }
 
@@ -110,13 +110,13 @@ impl<S: Scalar> Rows<S> {
         Rows::with_more(model, axes, &[], &[])
     }
 
-    /// A workspace with a further row for each of these freedoms, which gives it the acceleration −bias; the caller sets the bias.
+    /// A workspace with an additional row for each of these freedoms, which prescribes the acceleration −bias; the caller sets the bias.
     pub fn driving<P>(model: &Model<P>, axes: Axes, freedoms: &[usize]) -> Self {
         Rows::with_more(model, axes, &[], freedoms)
     }
 
-    /// A workspace with further dense blocks of the given numbers of rows, filled by the caller, and a row for each held
-    /// freedom: ξ, ξ̇ and bias of these stay zero.
+    /// A workspace with additional dense blocks of the given numbers of rows, filled by the caller, and a row for each
+    /// held freedom: ξ, ξ̇ and bias of these stay zero.
     pub(crate) fn with_more<P>(
         model: &Model<P>,
         axes: Axes,
@@ -281,8 +281,8 @@ impl<S: Scalar> Rows<S> {
         load
     }
 
-    /// From where the opposite of a constraint's force acts on the parent to its `point`: zero unless an open loop has rows in
-    /// world axes.
+    /// Vector from the point where the opposite of a constraint's force acts on the parent to its `point`: zero unless an open
+    /// loop has rows in world axes.
     pub fn gap(&self, block: usize) -> Vec3<S> {
         self.gap[block]
     }
@@ -324,8 +324,7 @@ impl<S: Scalar> Rows<S> {
         }
     }
 
-    /// Evaluates every constraint of the model. `kinematics` must be that of (q, v) with v̇ = 0; blocks that are not the
-    /// model's stay as they are.
+    /// Evaluates every constraint of the model. `kinematics` must be that of (q, v) with v̇ = 0; other blocks are left unchanged.
     pub fn evaluate<P: Parameter<S>>(
         &mut self,
         model: &Model<P>,
@@ -488,7 +487,7 @@ fn support(tree: &Tree, columns: &[usize]) -> Vec<usize> {
     (1..on.len()).filter(|&body| on[body]).collect()
 }
 
-/// Has the joint the three rows of a point on a point?
+/// Does the joint have the three rows of a point on a point?
 fn has_point<P>(closure: &Closure<P>) -> bool {
     matches!(
         closure.kind,
@@ -500,7 +499,7 @@ fn has_point<P>(closure: &Closure<P>) -> bool {
     )
 }
 
-/// The bodies on the loop; those below both sides too, if asked for.
+/// The bodies on the loop; also those below both sides, if requested.
 fn loop_path<P>(tree: &Tree, closure: &Closure<P>, below: bool) -> Vec<(usize, i8)> {
     let parents: Vec<usize> = tree.path_to_ground(closure.parent).collect();
     let children: Vec<usize> = tree.path_to_ground(closure.child).collect();

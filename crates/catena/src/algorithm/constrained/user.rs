@@ -6,10 +6,10 @@ use crate::model::Model;
 use crate::state::State;
 use std::fmt::Debug;
 
-/// A user-defined constraint: ξ(t, q) = 0, with its rates; or rows on velocities alone, A(q) v = c(t).
+/// A user-defined constraint: ξ(t, q) = 0, with its rates; or nonholonomic rows, A(q) v = c(t).
 ///
 /// ```text
-/// ξ̇ = J v + ∂ξ/∂t,     ξ̈ = J v̇ + bias           on velocities: ξ̇ = A v − c,  bias = Ȧ v − ċ
+/// ξ̇ = J v + ∂ξ/∂t,     ξ̈ = J v̇ + bias           nonholonomic: ξ̇ = A v − c,  bias = Ȧ v − ċ
 /// ```
 pub trait UserConstraint: Debug + Send + Sync {
     /// Its name in messages.
@@ -18,7 +18,7 @@ pub trait UserConstraint: Debug + Send + Sync {
     /// Number of scalar conditions.
     fn rows(&self) -> usize;
 
-    /// Are its rows conditions on positions? Rows on velocities leave ξ zero, and no correction of positions regards them.
+    /// Whether its rows are holonomic. Nonholonomic rows leave ξ zero, and position corrections ignore them.
     fn on_positions(&self) -> bool {
         true
     }
@@ -34,7 +34,7 @@ pub trait UserConstraint: Debug + Send + Sync {
     );
 }
 
-/// What a [`UserConstraint`] writes; all zero before.
+/// The output of a [`UserConstraint`]; zero on entry.
 #[derive(Clone, Debug)]
 pub struct UserRows {
     /// ξ.

@@ -1,19 +1,18 @@
 //! The centroidal momentum matrix A_G, its rate, and the generalized Jacobian of a free-floating robot.
 //!
 //! Orin, Goswami & Lee (2013): h_G = A_G v is the momentum of all bodies, angular about their mass centre G. Column k is the momentum
-//! of everything beyond freedom k due to this freedom alone, M̃ₖ sₖ, about G. Its rate follows from the operators of
+//! of everything beyond freedom k due to this freedom, M̃ₖ sₖ, about G. Its rate follows from the operators of
 //! [`inverse`](super::inverse), because V ×* M − M V × = 2B − (M V) ×̄*:
 //!
 //! ```text
 //! A_G: column k = M̃ₖ sₖ                                                        (1)
-//! Ȧ_G: column k = M̃ₖ ṡₖ + 2B̃ₖ sₖ − sₖ ×* h̃ₖ,   less v_G × f in its angular part     (2)
+//! Ȧ_G: column k = M̃ₖ ṡₖ + 2B̃ₖ sₖ − sₖ ×* h̃ₖ,   minus v_G × f in its angular part    (2)
 //! ```
 //!
 //! (h̃ₖ: momentum of everything beyond freedom k; the last term of (2) because G moves; f is the linear part of (1)).
 //!
 //! Umetani & Yoshida (1989): the base of a robot that floats freely with zero momentum moves in response to joint rates θ̇,
-//! and the twist of its end effector E is J* θ̇. With Θ the inertia of the whole robot about G and columns of A_G for the
-//! joints alone:
+//! and the twist of its end effector E is J* θ̇. With Θ the inertia of the whole robot about G and the columns of A_G of the joints only:
 //!
 //! ```text
 //! ω = −Θ⁻¹ A_ω θ̇                                         rotation of the whole robot               (3)

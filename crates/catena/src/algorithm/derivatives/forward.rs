@@ -1,15 +1,15 @@
 //! ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ = I⁻¹ of forward dynamics.
 //!
-//! Inverse dynamics of the accelerations that forward dynamics gives are the efforts it was given, whatever q and v:
+//! Inverse dynamics inverts forward dynamics, whatever q and v:
 //!
 //! ```text
 //! τ(q, v, v̇(q, v, τ)) = τ    ⇒    I ∂v̇/∂q = −∂τ/∂q,   I ∂v̇/∂v = −∂τ/∂v,   I ∂v̇/∂τ = 1        (at v̇ of this state)
 //! ```
 //!
 //! (Carpentier & Mansard 2018.) The right-hand sides are never formed. Column j of ∂τ is the effort for a motion of everything
-//! beyond freedom j, Ψ̈ⱼ and Ψ̇ⱼ for ∂q, Φⱼ and sⱼ for ∂v (equations 1 and 2 of [`inverse`]), and the sweeps of UDUᵀ
-//! over it are known in advance: bodies that are free to move on their joints respond to a motion of their root with their
-//! *articulated* inertia M̂, and to its velocity with a 6×3 operator B̂, from which freedoms are eliminated likewise,
+//! beyond freedom j, Ψ̈ⱼ and Ψ̇ⱼ for ∂q, Φⱼ and sⱼ for ∂v (equations 1 and 2 of [`inverse`]), and the result of the UDUᵀ sweeps over
+//! it is known in advance: bodies that are free to move on their joints respond to a motion of their root with their *articulated*
+//! inertia M̂, and to its velocity with a 6×3 operator B̂, from which freedoms are eliminated likewise,
 //!
 //! ```text
 //! tips to base   M̂ ← M̂ − ψₖ m̂ₖ ψₖᵀ,   m̂ₖ βₖ = B̂ᵀ sₖ,   B̂ ← B̂ − ψₖ m̂ₖ βₖᵀ,      sums over children, B̂ of a body: 2B      (1)
@@ -33,7 +33,7 @@
 //! So rows beyond a column need no inward sweep, rows before it no entry of ∂τ. For ∂v̇/∂τ there is ŷⱼ = −1 instead. Columns
 //! are independent of one another and are processed in packs, all three kinds together, in registers. Everything is in the axes of
 //! the base; the reference point is the origin of the first body in every group of eight freedoms and moves with the sweep, so
-//! that no digits are lost to a distant one. Springs and dampers add to the diagonal of ∂τ: their part is −I⁻¹ times it.
+//! that no digits are lost to a distant one. Springs and dampers add a diagonal to ∂τ: their contribution is −I⁻¹ times it.
 //! Cost O(n²), O(n) per column.
 //!
 //! External wrenches are constant in body axes. The effect of a wrench w on body b, in body axes about the body's origin, is
@@ -111,8 +111,9 @@ impl<S: Scalar> ForwardDerivativesWork<S> {
 
 /// v̇ of [`forward_dynamics`](crate::algorithm::forward_dynamics::forward_dynamics) and its derivatives at (q, v, τ).
 ///
-/// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They
-/// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
+/// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They are
+/// taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds the derivatives of
+/// the latter.
 pub fn forward_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     state: StateView<'_, S>,
@@ -238,7 +239,7 @@ pub(crate) fn take_out<E: Space>(
     (psi, back)
 }
 
-/// What a column needs of its body and joint, about the body's origin.
+/// Data of a body and its joint that a column needs, about the body's origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Joined<M: Scalar> {
     pub(crate) free: Free<Components<M>>,
@@ -251,7 +252,7 @@ pub(crate) struct Joined<M: Scalar> {
 pub(crate) type Recursion<S> = inverse::Recursion<S, Free<Components<S>>, SweepRecord<S>>;
 
 impl<S: Scalar> Recursion<S> {
-    /// From the state, its acceleration and its factors to the record of every freedom.
+    /// Computes the record of every freedom from the state, its acceleration and its factors.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,
@@ -331,7 +332,7 @@ impl<S: Scalar, P: Parameter<S>, T: Sink<SweepRecord<S>> + ?Sized> Visit<Compone
     }
 }
 
-/// What the sweeps need of a freedom, about a reference point; that and the body's origin are relative to the same point.
+/// Data of a freedom that the sweeps need, about a reference point; this point and the body's origin are relative to the same point.
 #[inline(always)]
 pub(crate) fn terms<M: Scalar>(
     freedom: &Freedom<Components<M>>,

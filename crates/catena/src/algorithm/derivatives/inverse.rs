@@ -40,8 +40,8 @@
 //! | Ψ̈, Ψ̇ (angular), Φ | `second`, `first`, `both` of `PairRecord` |
 //!
 //! Everything is gathered about body origins; (4) and (5) use the origin of the tree's first body for all its freedoms, so
-//! that a row is a loop of products over contiguous columns (the freedoms beyond a joint are numbered without gaps). Where
-//! the base stands in the world never enters, nor does its linear velocity. Cost O(n d) products, O(n²) entries.
+//! that a row is a loop of products over contiguous columns (the freedoms beyond a joint are numbered without gaps). The
+//! pose of the base in the world and its linear velocity never enter. Cost O(n d) products, O(n²) entries.
 
 use super::pairs::{PairRecord, Pairs};
 use crate::algorithm::Card;
@@ -74,7 +74,7 @@ pub struct InverseDerivatives<S = f64> {
     /// ∂τ/∂v.
     pub dv: Matrix<S>,
     /// ∂τ/∂v̇, the inertia matrix. Its moments are summed in the axes of the base: where a slender body turns about its own axis, an entry
-    /// is right to round-off of the largest moment, and [`inertia_matrix`](crate::algorithm::inertia_matrix) keeps more digits.
+    /// is accurate to round-off of the largest moment, and [`inertia_matrix`](crate::algorithm::inertia_matrix) keeps more digits.
     pub inertia: Matrix<S>,
 }
 
@@ -122,7 +122,7 @@ impl<M: Scalar> Freedom<Components<M>> {
     }
 }
 
-/// What (1–3) need of a freedom.
+/// Data of a freedom that (1–3) need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gathered<M: Scalar> {
     pub(crate) freedom: Freedom<Components<M>>,
@@ -156,7 +156,7 @@ impl<S: Scalar> InverseDerivativesWork<S> {
 #[derive(Clone, Debug)]
 pub(crate) struct Recursion<S: Scalar, B, R> {
     pub(super) outward: Outward<Components<S>>,
-    /// Sums from children that do not follow their parent directly.
+    /// Sums from children that are not numbered directly after their parent.
     pub(super) forks: Vec<B>,
     pub(crate) freedoms: Vec<R>,
 }
@@ -349,8 +349,9 @@ pub(crate) fn brackets<M: Scalar>(g: &Gathered<M>, record: &mut PairRecord<M>) {
 
 /// ∂τ/∂q, ∂τ/∂v and ∂τ/∂v̇ of [`inverse_dynamics`](crate::algorithm::inverse_dynamics::inverse_dynamics) at (q, v, v̇).
 ///
-/// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They
-/// are taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds how these change.
+/// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing. They are
+/// taken as constant in body axes, and so are those of force elements here; [`Dynamics`](crate::Dynamics) adds the derivatives of
+/// the latter.
 pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     state: StateView<'_, S>,
@@ -387,7 +388,7 @@ pub(crate) trait Beyond<E: Space>: Copy {
     fn shifted(self, d: &E::Vector) -> Self;
 }
 
-/// What is done at every freedom in the outward pass.
+/// Action at every freedom in the outward pass.
 pub(crate) trait Pass<E: Space> {
     fn freedom(&mut self, at: usize, origin: E::Vector, freedom: &Freedom<E>);
 }
@@ -400,7 +401,7 @@ impl<E: Space> Pass<E> for Nothing {
     fn freedom(&mut self, _at: usize, _origin: E::Vector, _freedom: &Freedom<E>) {}
 }
 
-/// What is done at every freedom in the inward pass, the last one first.
+/// Action at every freedom in the inward pass, the last one first.
 pub(crate) trait Visit<E: Space> {
     type Beyond: Beyond<E>;
 
@@ -418,8 +419,8 @@ pub(crate) trait Visit<E: Space> {
     );
 }
 
-/// The outward pass, and what it stores. It stores little: what can be recomputed from two neighbouring bodies
-/// is, in the inward pass, because many states in lanes do not fit into the first-level cache.
+/// The outward pass and its results. It stores little: whatever can be recomputed from two neighbouring bodies
+/// is recomputed in the inward pass, because many states in lanes do not fit into the first-level cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Outward<E: Space> {
     angles: Angles<E::Number>,

@@ -11,7 +11,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::thresholds::MATRIX_IN_CACHE;
 
 record! {
-    /// What is kept of a freedom, about the origin of the tree's first body.
+    /// Record of a freedom, about the origin of the tree's first body.
     PairRecord {
         /// s.
         axis: 6,
@@ -31,7 +31,7 @@ record! {
     }
 }
 
-/// Which products make which entries.
+/// Which products form which entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<M>(Relations<M>, usize);
 

@@ -12,7 +12,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::thresholds::ROWS_AHEAD;
 
 record! {
-    /// What is kept of a freedom, about the reference point of its group.
+    /// Record of a freedom, about the reference point of its group.
     SweepRecord {
         /// As a row: sₖ, −ψₖ, −βₖ and −1/m̂ₖ.
         axis: 6,
@@ -37,8 +37,7 @@ record! {
 struct Run {
     start: usize,
     end: usize,
-    /// Where the motion of the parent is, and where to leave one's own, among `branches`; [`NEIGHBOUR`]: with the run before or
-    /// after.
+    /// Indices in `branches` of the parent's motion and of the run's own; [`NEIGHBOUR`]: held by the run before or after.
     from: usize,
     to: usize,
 }

@@ -52,10 +52,10 @@ pub const CARD: Card = Card {
 pub struct ClusterFactorization<S> {
     angles: Angles<S>,
     pose: Vec<Pose<S>>,
-    /// M̂ᵢ in body axes about the body's origin; inside a cluster with all that its own bodies carry.
+    /// M̂ᵢ in body axes about the body's origin; inside a cluster including everything its own bodies carry.
     articulated: Vec<ArticulatedInertia<S>>,
-    /// Per independent freedom: of a joint that is not coupled as in [`Factorization`](super::Factorization), of a cluster in the axes
-    /// and at the origin of its parent.
+    /// Per independent freedom: for an uncoupled joint as in [`Factorization`](super::Factorization), for a cluster in the axes and at
+    /// the origin of its parent.
     psi: Vec<Force<S>>,
     inverse: Vec<S>,
     freed: Vec<S>,
@@ -66,7 +66,7 @@ pub struct ClusterFactorization<S> {
     work: ClusterMatrices<S>,
 }
 
-/// Matrices of one cluster at a time, as large as the largest needs.
+/// Matrices of one cluster at a time, sized for the largest.
 #[derive(Clone, Debug)]
 struct ClusterMatrices<S> {
     /// Place of a body in its cluster.
@@ -196,7 +196,7 @@ impl<S: Scalar> ClusterFactorization<S> {
         });
     }
 
-    /// Solves Gᵀ I G x = b in place: b comes in, x goes out.
+    /// Solves Gᵀ I G x = b in place: x overwrites b.
     pub fn solve<P: Parameter<S>>(
         &mut self,
         tree: &Model<P>,
@@ -352,7 +352,7 @@ impl<S: Scalar> ClusterFactorization<S> {
     }
 }
 
-/// The freedoms of a cluster of one joint that is not coupled: they follow each other.
+/// The freedoms of a cluster of one uncoupled joint: they are consecutive.
 #[inline(always)]
 fn own_freedoms(cluster: &Cluster) -> std::ops::Range<usize> {
     let first = cluster.freedoms[0];

@@ -12,8 +12,8 @@
 //! Cost O(n) per column. For few freedoms it is faster to form U explicitly, Uᵢₖ = sᵢᵀ ψₖ, and to substitute with it: the same
 //! factors and sweeps, with one product per pair instead of thirty per body.
 //!
-//! The inverse is I X = 1, half of it: a column is zero in the inward pass until its own freedom is reached, and by symmetry
-//! only its entries up to that freedom are needed in the outward pass.
+//! The inverse is half of the solution of I X = 1: a column is zero in the inward pass until its own freedom is reached, and
+//! by symmetry only its entries up to that freedom are needed in the outward pass.
 
 use super::Factorization;
 use crate::algorithm::Card;
@@ -59,7 +59,7 @@ struct Freedom<S> {
 #[derive(Clone, Copy, Debug)]
 struct BodyAt<S> {
     rotation: Mat3<S>,
-    /// From the origin of the tree's first body, and of the parent.
+    /// From the origin of the tree's first body, and from that of the parent.
     origin: Vec3<S>,
     step: Vec3<S>,
 }
@@ -76,15 +76,15 @@ pub(crate) struct Columns<S: Scalar, K: Pack<S>> {
     body: Vec<BodyAt<S>>,
     freedom: Vec<Freedom<S>>,
     shape: Vec<Shape>,
-    /// U by rows, where it is written out, and ψ in packs, about the origin of the tree's first body.
+    /// U by rows, where it is formed explicitly, and ψ in packs, about the origin of the tree's first body.
     u: Vec<S>,
     u_transposed: Vec<S>,
     psi: Vec<Force<K::Many>>,
     axis: Vec<Motion<K::Many>>,
-    /// Freedoms on the way to the base of each freedom, in runs without gaps, and where the runs of a freedom start.
+    /// Freedoms on the path from each freedom to the base, in runs without gaps, and the index of each freedom's first run.
     way: Vec<(usize, usize)>,
     way_start: Vec<usize>,
-    /// Right-hand sides, then solutions, in packs by rows, where U is written out.
+    /// Right-hand sides, then solutions, in packs by rows, where U is formed explicitly.
     panel: Vec<K::Many>,
     /// One past the last freedom beyond each.
     end: Vec<usize>,
@@ -332,7 +332,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// A matrix of the panel, from pack `first` on, into numbers stored by rows. What a pack writes past the end of its row is
+    /// Stores a matrix of the panel, from pack `first` on, by rows. Numbers that a pack writes past the end of its row are
     /// overwritten by the next.
     #[inline(always)]
     pub fn write(&self, width: usize, first: usize, columns: usize, out: &mut [S]) {
@@ -349,7 +349,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// X = `scale` I⁻¹ B in place, for several matrices with as many columns each, stored by rows.
+    /// X = `scale` I⁻¹ B in place, for several matrices with the same number of columns, stored by rows.
     #[inline(always)]
     pub fn solve<P, const N: usize>(
         &mut self,
@@ -455,7 +455,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             } else {
                 nv
             };
-            // no joint is cut in two: its freedoms are swept together
+            // no joint is split: its freedoms are swept together
             let body = model.tree().dofs[last - 1].body;
             let rows = model.tree().nodes[body].v + model.tree().nodes[body].kind.nv();
             for k in 0..rows {
@@ -559,7 +559,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
     }
 }
 
-/// For each freedom, those with it among the freedoms beyond them, in runs without gaps.
+/// For each freedom, the freedoms it is beyond, in runs without gaps.
 fn ways(end: &[usize]) -> (Vec<(usize, usize)>, Vec<usize>) {
     let (mut way, mut way_start) = (Vec::new(), vec![0]);
     if end.len() > EXPLICIT_TRIANGLE {

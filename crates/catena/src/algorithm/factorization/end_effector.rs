@@ -1,7 +1,7 @@
 //! The papers' variables for a free-floating robot: v = (t_e; θ̇), with t_e the twist of a point E.
 //!
 //! Saha, "Symbolic factorization of inertia matrix for space robot simulation". t_e = (ω; v_E) and w_e = (n_E; f_E) are in
-//! inertial components. As its formulas stand, E must be fixed in the free body #0 (see NOTATION.md); the twist of a point on
+//! inertial components. As the formulas stand, E must be fixed in the free body #0 (see NOTATION.md); the twist of a point on
 //! another body follows from t_e and θ̇ by the kinematics of the arm.
 //!
 //! In our coordinates the free joint has (ẋ in joint axes; ω in body axes), so

@@ -1,4 +1,4 @@
-//! The UDUᵀ factorization of the inertia matrix, and what it gives.
+//! The UDUᵀ factorization of the inertia matrix, and its applications.
 
 pub mod clusters;
 pub mod columns;

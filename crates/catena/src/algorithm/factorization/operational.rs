@@ -1,8 +1,8 @@
 //! Operational-space inertia: Λ⁻¹ = J I⁻¹ Jᵀ and Λ.
 //!
 //! Khatib (1987). I⁻¹ Jᵀ is one solve through the factorization for each row of J, O(n) each; the product with J follows.
-//! Λ is the inertia that a wrench on the frame accelerates. It exists only where the frame can be accelerated in every
-//! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and refuses what is singular.
+//! Λ is the effective inertia at the frame. It exists only where the frame can be accelerated in every
+//! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and rejects singular tasks.
 
 use super::{Factorization, SolveColumns};
 use crate::algorithm::Card;

@@ -1,7 +1,7 @@
 //! I = U D Uᵀ in O(n), without ever forming I.
 //!
 //! Saha, "The UDUᵀ decomposition of manipulator inertia matrix", and Saha (1999), appendix B: the reverse Gaussian
-//! elimination of the inertia matrix, last freedom first, done in symbols, is a recursion over the bodies:
+//! elimination of the inertia matrix, last freedom first, carried out symbolically, is a recursion over the bodies:
 //!
 //! ```text
 //! tips to base   M̂ₖ = Mₖ + Σ_children Bᵀ (M̂_c − ψ̂_c ψ_cᵀ) B      articulated-body inertia        (50, 1.9)
@@ -89,7 +89,7 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// Where recursions over components find them.
+    /// References to them for recursions over components.
     #[inline(always)]
     pub(crate) fn found(&self) -> FactorsRef<'_, Components<S>> {
         FactorsRef {
@@ -105,7 +105,7 @@ impl<S: Scalar> Factorization<S> {
         self.factorize_kernel(model, q);
     }
 
-    /// Solves I x = b in place: b comes in, x goes out.
+    /// Solves I x = b in place: x overwrites b.
     pub fn solve<P: Parameter<S>>(&mut self, model: &Model<P>, x: &mut [S]) {
         self.solve_kernel(model, x);
     }

@@ -1,6 +1,6 @@
 //! Accelerations v̇ from efforts τ in O(n): the UDUᵀ factorization and the bias forces in the same sweeps.
 //!
-//! Saha (1999), section 5.2, eqs. 33–37 and appendix B, merged with the bias so that one sweep inward does both (the
+//! Saha (1999), section 5.2, eqs. 33–37 and appendix B, merged with the bias so that one inward sweep does both (the
 //! classical articulated-body form). Reference points are on the joints, accelerations are those of the bodies' origins:
 //!
 //! ```text
@@ -57,7 +57,7 @@ impl<S: Scalar> ForwardDynamics<S> {
     }
 }
 
-/// v̇ with I v̇ + C v + gravity + passive = τ + Jᵀ w(ext), force elements being part of w(ext).
+/// v̇ with I v̇ + C v + gravity + passive = τ + Jᵀ w(ext), where w(ext) includes force elements.
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
@@ -73,7 +73,7 @@ pub fn forward_dynamics<S: Scalar, P: Parameter<S>>(
     kernel(model, state, tau, external, work, vdot);
 }
 
-/// The recursion in components, compiled once; `external` has the wrenches of force elements already.
+/// The recursion in components, compiled once; `external` already includes the wrenches of force elements.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -122,7 +122,7 @@ impl<S: Scalar, P: Parameter<S>> Task for InComponents<'_, S, P> {
     }
 }
 
-/// What the passes store at a body for each other.
+/// Data that the passes store at a body for one another.
 #[derive(Clone, Copy, Debug)]
 struct Body<E: Space> {
     /// (2)
@@ -131,7 +131,7 @@ struct Body<E: Space> {
     z: E::Wrench,
 }
 
-/// What is kept where the tree branches.
+/// Data kept where the tree branches.
 #[derive(Clone, Copy, Debug)]
 struct Fork<E: Space> {
     /// (1)
@@ -145,7 +145,7 @@ struct Fork<E: Space> {
 pub(crate) struct ArticulatedBodies<E: Space> {
     body: Vec<Body<E>>,
     fork: Vec<Fork<E>>,
-    effort: Vec<E::Number>, // τ less passive forces
+    effort: Vec<E::Number>, // τ minus passive forces
     freed: Vec<E::Number>,  // τ̂/m̂
 }
 

@@ -9,12 +9,12 @@
 //!
 //! M̃ᵢ is kept by its ten moments: composites of rigid bodies are rigid. Entries between different branches are zero.
 //!
-//! M̃ᵢ and M̃ᵢPᵢ are formed in the axes of body i. There the moments of a slender body about its own axis are numbers of their own;
-//! in other axes they would be small differences of large ones. The wrenches M̃ᵢPᵢ are then turned, as vectors, into the axes of
-//! the base: on its way down the path a wrench costs six multiply-adds per joint (and three for the entry) instead of twenty-four.
+//! M̃ᵢ and M̃ᵢPᵢ are formed in the axes of body i. There the moment of a slender body about its own axis is a separate number; in
+//! other axes it would be a small difference of large ones. The wrenches M̃ᵢPᵢ are then rotated, as vectors, into the axes of the
+//! base: on its way to the base a wrench costs six multiply-adds per joint (and three for the entry) instead of twenty-four.
 //! Everything is about the joint it belongs to, so no digits are lost to a distant origin. Body by body inward, a row of I is the
-//! projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost O(n d). For single states the
-//! entries are made several of a row at a time (`entries.rs`).
+//! projection of the wrenches of all freedoms beyond, which are numbered one after another. Cost O(n d). For single states
+//! several entries of a row are computed at a time (`entries.rs`).
 
 use super::Part;
 use super::entries::{self, EntryRecord};
@@ -91,7 +91,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     rows(model, work, part, inertia);
 }
 
-/// What is done with every freedom in the outward pass.
+/// Action at every freedom in the outward pass.
 pub(crate) trait Placed<E: Space> {
     fn freedom(&mut self, k: usize, along: &E::Motion, origin: E::Vector);
 }
@@ -111,10 +111,10 @@ pub(crate) struct Frame<E: Space> {
     axes: E::Matrix,
     /// From the parent's joint to the body's, in the axes of the base.
     arm: E::Vector,
-    /// The body's joint from that of the root of its tree, in the axes of the base, where it is asked for.
+    /// The body's joint from that of the root of its tree, in the axes of the base, if requested.
     pub origin: E::Vector,
-    /// M̃ᵢ in body axes about the body's origin: what the children that do not follow at once have passed on, then all of it where
-    /// it is kept (`Space::KEEPS_INERTIAS`).
+    /// M̃ᵢ in body axes about the body's origin: the contributions of children that are not numbered directly after it, then all
+    /// of it where it is kept (`Space::KEEPS_INERTIAS`).
     composite: E::Moments,
 }
 
@@ -193,8 +193,8 @@ impl<E: Space> Composites<E> {
         }
     }
 
-    /// Tips to base: body i and all beyond it, passed on to its parent, and the wrenches of its freedoms. `passed` is what the
-    /// body before has passed on to this one.
+    /// Tips to base: body i and all beyond it, passed on to its parent, and the wrenches of its freedoms. `passed` is the
+    /// contribution of the body processed before.
     #[inline(always)]
     pub fn inward(&mut self, constants: &impl Constants<E>, i: usize, passed: &mut E::Moments) {
         let info = constants.node(i);
@@ -223,7 +223,7 @@ impl<E: Space> Composites<E> {
     }
 }
 
-/// What the entries are made from, freedom by freedom, about the reference points of their groups.
+/// Data from which the entries are computed, freedom by freedom, about the reference points of their groups.
 #[inline(always)]
 pub(crate) fn records<S: Scalar, P: Parameter<S>, T: Sink<EntryRecord<S>>>(
     model: &Model<P>,

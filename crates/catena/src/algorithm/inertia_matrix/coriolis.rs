@@ -13,7 +13,7 @@
 //! that add up over composite bodies like M̃, and (29) becomes
 //!
 //! ```text
-//! Cᵢⱼ = Pᵢᵀ (M̃ₘ Ṗⱼ + Ỹₘ Pⱼ)      m: the outer one of i and j, columns carried to body m
+//! Cᵢⱼ = Pᵢᵀ (M̃ₘ Ṗⱼ + Ỹₘ Pⱼ)      m: the outer of i and j, columns carried to body m
 //! ```
 //!
 //! Cost O(n d).
@@ -75,7 +75,7 @@ impl<S: Scalar> CoriolisMatrix<S> {
 /// C(q, v).
 ///
 /// On a moving base C v is the part of the bias that is due to the joint rates, with the base's angular velocity in the
-/// rates of the columns; what the base's motion adds on its own is in the bias of inverse dynamics.
+/// rates of the columns; the terms due to the base's motion alone are in the bias of inverse dynamics.
 pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     state: StateView<'_, S>,
@@ -156,7 +156,7 @@ pub fn coriolis_matrix<S: Scalar, P: Parameter<S>>(
             let pose = work.pose[j];
             for k in 0..nv {
                 column[k] = pose.force_out(column[k]);
-                // Ỹᵀ P sees only the angular part of a column, which is the same at every point
+                // Ỹᵀ P involves only the angular part of a column, which is the same at every point
                 row[k] = (pose.force_out(row[k].0), pose.rotation * row[k].1);
             }
             j = at.parent;

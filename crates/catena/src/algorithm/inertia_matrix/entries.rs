@@ -1,8 +1,8 @@
 //! The entries of I, as many columns at a time as a register has lanes.
 //!
-//! An entry is the projection of one freedom's wrench M̃ₖPₖ on the direction of another on its path to the base (24), both in the
-//! axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms. Mirrored
-//! entries are the same sum of the same products, so the matrix is symmetric to the last bit.
+//! An entry is the projection of one freedom's wrench M̃ₖPₖ onto the direction of another on its path to the base (24), both in
+//! the axes of the base and about a point near the latter: the origin of the first body in every group of eight freedoms.
+//! Mirrored entries are the same sum of the same products, so the matrix is symmetric to the last bit.
 
 use super::Part;
 use super::composite_bodies::add_rotors;
@@ -15,7 +15,7 @@ use crate::scalar::{Parameter, Scalar};
 use crate::thresholds::MATRIX_IN_CACHE;
 
 record! {
-    /// What is kept of a freedom, about the reference point of its group.
+    /// Record of a freedom, about the reference point of its group.
     EntryRecord {
         /// Pₖ.
         axis: 6,
@@ -35,7 +35,7 @@ impl<M: Scalar> EntryRecord<M> {
     }
 }
 
-/// Which products make which entries.
+/// Which products form which entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries<M>(Relations<M>, usize);
 
@@ -223,7 +223,7 @@ fn beyond<S: Scalar, K: Pack<S>>(
     dot(&spread::<S, K, 6>(&row.axis, lane), wrench)
 }
 
-/// Entries of a row of a block at columns on the way to the base, about whose reference point its moment is.
+/// Entries of a row of a block at columns on the path to the base; its moment is about their reference point.
 #[inline(always)]
 fn inwards<S: Scalar, K: Pack<S>>(
     packs: &[EntryRecord<K::Many>],

@@ -1,7 +1,7 @@
 //! Efforts τ that produce a given motion (q, v, v̇): the recursive Newton–Euler algorithm, Saha's RIDIM.
 //!
-//! Saha (1999), section 5.1, in body axes and with the reference point on the joint instead of the mass centre. With
-//! acceleration of a point ρ of body i being aᵢ + Ωᵢ ρ, Ωᵢ = ω̃̇ᵢ + ω̃ᵢ ω̃ᵢ, no linear velocity is needed:
+//! Saha (1999), section 5.1, in body axes and with the reference point on the joint instead of the mass centre.
+//! Since the acceleration of a point ρ of body i is aᵢ + Ωᵢ ρ, Ωᵢ = ω̃̇ᵢ + ω̃ᵢ ω̃ᵢ, no linear velocity is needed:
 //!
 //! ```text
 //! base to tips   ωᵢ = Rᵢᵀ ωₚ + Pᵢ v                                        (1)
@@ -21,8 +21,8 @@
 //! | nᵢ, fᵢ | `wrench[i]` | first the body's own wrench, then the wrench through its joint |
 //! | P, bias | `space::JointIn` | directions of the joint; ωₚ × ω_J, 2 ωₚ × v_J and the change of P |
 //!
-//! The printed recursion omits the propagation matrix B in ν; ours has no such shortcut (see the header's (3)).
-//! Cost O(n). A chain keeps what the next body needs in registers; memory is used only where the tree branches.
+//! The printed recursion omits the propagation matrix B in ν; ours does not, see (3).
+//! Cost O(n). Along a chain, data for the next body stays in registers; memory is used only where the tree branches.
 //!
 //! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
@@ -69,7 +69,7 @@ impl<S: Scalar> InverseDynamics<S> {
     }
 }
 
-/// τ = I v̇ + C v + gravity + passive − Jᵀ w(ext), force elements being part of w(ext).
+/// τ = I v̇ + C v + gravity + passive − Jᵀ w(ext), where w(ext) includes force elements.
 ///
 /// `external` holds a wrench on every body 0…n, in body axes about the body's origin (entry 0 is not used), or nothing.
 pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
@@ -85,8 +85,8 @@ pub fn inverse_dynamics<S: Scalar, P: Parameter<S>>(
     kernel(model, state, vdot, external, work, tau);
 }
 
-/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set. `external` has the
-/// wrenches of force elements already.
+/// The recursion in components, inlined into the caller so that it is compiled for the caller's instruction set. `external` already
+/// includes the wrenches of force elements.
 #[inline(always)]
 pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
@@ -104,7 +104,7 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
 pub(crate) struct NewtonEuler<E: Space> {
     angles: Angles<E::Number>,
     pose: Vec<E::Kept>,
-    moving: Vec<BodyMotion<E>>, // written only for bodies whose children do not follow at once
+    moving: Vec<BodyMotion<E>>, // written only for bodies with children not numbered directly after them
     wrench: Vec<E::Wrench>,     // (4, 5), then (7)
 }
 
@@ -120,7 +120,7 @@ impl<E: Space> NewtonEuler<E> {
         }
     }
 
-    /// Wrench through the joint that carries a body (0: what the ground exerts on the whole system), after a call.
+    /// Wrench through the joint that carries a body (0: that of the ground on the whole system), after a call.
     pub fn joint_wrench(&self, body: usize) -> Force<E::Number> {
         E::wrench_numbers(&self.wrench[body])
     }

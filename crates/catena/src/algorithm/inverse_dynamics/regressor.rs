@@ -12,8 +12,8 @@
 //! f = m a + Ω h,    n = h × a + I α + ω × I ω                                       (1)
 //! ```
 //!
-//! and each of its ten columns is carried to the base as wrenches are in inverse dynamics. Rotors, springs, friction and
-//! external wrenches are not inertias of bodies: they are not in Y π. Cost O(n d).
+//! and each of its ten columns is propagated to the base like the wrenches of inverse dynamics. Rotors, springs, friction
+//! and external wrenches are not inertias of bodies: they are not in Y π. Cost O(n d).
 
 use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};

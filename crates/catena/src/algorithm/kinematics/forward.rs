@@ -55,7 +55,7 @@ impl<S: Scalar> Kinematics<S> {
         self.pose[body]
     }
 
-    /// Column k of P of the joint that carries a body: the twist that its velocity k alone gives the body, in body axes.
+    /// Column k of P of the joint that carries a body: the twist of the body per unit of its velocity k, in body axes.
     pub fn joint_column<P: Parameter<S>>(
         &self,
         model: &Model<P>,
@@ -173,7 +173,7 @@ pub fn forward_kinematics<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// (1) alone, where no velocities are needed; inlined into the caller so that it is compiled for the caller's instruction
+/// (1) only, where no velocities are needed; inlined into the caller so that it is compiled for the caller's instruction
 /// set.
 #[inline(always)]
 pub(crate) fn poses_kernel<S: Scalar, P: Parameter<S>>(

@@ -1,6 +1,6 @@
 //! Geometric Jacobians: which twist of a frame do the joint rates produce?
 //!
-//! Column k is the twist of the frame due to freedom k alone: the joint's column Pₖ, at the frame's origin in world
+//! Column k is the twist of the frame per unit of freedom k: the joint's column Pₖ, at the frame's origin in world
 //! axes. Rows: angular velocity, then velocity of the origin. J̇ v is the acceleration of the frame at v̇ = 0,
 //! [`Kinematics::frame_acceleration`].
 
@@ -66,8 +66,8 @@ pub(crate) fn kernel<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// The 6×nv Jacobian of a body, in body axes about its origin: its twist is J v (on a base at rest), and a wrench w on it,
-/// as external wrenches are given, does the work of the efforts Jᵀ w; so ∂τ/∂w = −Jᵀ in inverse dynamics.
+/// The 6×nv Jacobian of a body, in body axes about its origin: its twist is J v (on a base at rest), and an external
+/// wrench w on it is equivalent to the efforts Jᵀ w; so ∂τ/∂w = −Jᵀ in inverse dynamics.
 pub fn body_jacobian<S: Scalar, P: Parameter<S>>(
     model: &Model<P>,
     kinematics: &Kinematics<S>,
@@ -76,7 +76,7 @@ pub fn body_jacobian<S: Scalar, P: Parameter<S>>(
 ) {
     let tree = model.tree();
     jacobian.clear();
-    // outward: the columns of an inner joint relative to the body
+    // outwards: the columns of an inner joint relative to the body
     let mut body_from_here = Pose::identity();
     let mut i = body;
     while i != 0 {

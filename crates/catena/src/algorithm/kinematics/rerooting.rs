@@ -1,10 +1,10 @@
-//! A floating tree numbered from another of its bodies.
+//! A floating tree renumbered from another of its bodies.
 //!
-//! A tree that floats has no preferred root. Saha's space robot is numbered from the body that carries the point E of t_e: to have t_e as
+//! A tree that floats has no preferred root. Saha's space robot is numbered from the body that carries the point E of t_e: for t_e to be
 //! the twist of the hand, the hand is body #0 and the spacecraft the last body of the chain. The joints between the old root and the new
-//! one have parent and child exchanged, the free joint moves to the new root; bodies, joints and their motions stay what they are.
+//! one have parent and child exchanged, and the free joint moves to the new root; bodies, joints and their motions stay the same.
 //!
-//! With T(q) the motion of a joint, child seen from parent, that of the exchanged joint is T(q')  = T(q)⁻¹:
+//! With T(q) the motion of a joint, child relative to parent, that of the exchanged joint is T(q')  = T(q)⁻¹:
 //!
 //! ```text
 //! revolute, prismatic, helical, cylindrical   q' = q,  v' = v          about the opposite axis
@@ -153,7 +153,7 @@ impl Rerooted {
         efforts
     }
 
-    /// The model begins where it did.
+    /// Preserves the model's initial state.
     fn set_start(&mut self) -> Result<()> {
         let start = State::start(&self.before.model);
         let start = self.state(&start).of_tree(&self.after.model);
@@ -230,7 +230,7 @@ impl Root {
     fn of_root(&self, from: &Root, full: &State) -> ([f64; 7], [f64; 6]) {
         let mut work = Kinematics::new(&from.model);
         let still = vec![0.0; full.v.len()];
-        // joint coordinates are relative to the ground, however that moves
+        // joint coordinates are relative to the ground, whatever its motion
         let view = StateView {
             q: &full.q,
             v: &full.v,
@@ -299,7 +299,7 @@ fn exchange(kind: JointKind, q: &mut [f64], v: &mut [f64]) {
     }
 }
 
-/// The joints from a link up to the free joint of its tree, without that one, and that one.
+/// The joints from a link up to, but not including, the free joint of its tree, and the free joint.
 fn path_to_base(builder: &ModelBuilder, link: &str) -> Result<(Vec<usize>, usize)> {
     if !builder.links.iter().any(|known| known.name == link) {
         let names: Vec<&str> = builder.links.iter().map(|l| l.name.as_str()).collect();
@@ -318,7 +318,7 @@ fn path_to_base(builder: &ModelBuilder, link: &str) -> Result<(Vec<usize>, usize
     }
     let mut path = Vec::new();
     let mut at = link;
-    // the builder was built: every link is the child of one joint, and there are no cycles
+    // the builder has passed `build`: every link is the child of one joint, and there are no cycles
     while let Some(joint) = builder.joints.iter().position(|joint| joint.child == at) {
         at = &builder.joints[joint].parent;
         path.push(joint);
@@ -357,8 +357,8 @@ fn expect_no_data(joint: &JointSpec) -> Result<()> {
     .hint("choose a root on this side of the joint, or leave out its freedom data"))
 }
 
-/// A torsion spring measures its angle from where its links are at zero coordinates: between a link of this tree and anything outside it, that
-/// depends on the root.
+/// A torsion spring measures its angle from the pose of its links at zero coordinates: between a link of this tree and anything outside it,
+/// that depends on the root.
 fn expect_no_absolute_angles(builder: &ModelBuilder, base: usize) -> Result<()> {
     let is_in_tree = |link: &str| {
         let mut at = link;
@@ -387,7 +387,7 @@ fn expect_no_absolute_angles(builder: &ModelBuilder, base: usize) -> Result<()> 
     Ok(())
 }
 
-/// A sensor of a joint's wrench measures what the parent does to the child: the opposite where they are exchanged.
+/// A sensor of a joint's wrench measures the wrench of the parent on the child: it changes sign where they are exchanged.
 fn expect_no_wrench_sensors(builder: &ModelBuilder, exchanged: &[&JointSpec]) -> Result<()> {
     for sensor in &builder.sensors {
         if let SensorRule::ForceTorque { joint, .. } = &sensor.rule
@@ -407,7 +407,7 @@ fn expect_no_wrench_sensors(builder: &ModelBuilder, exchanged: &[&JointSpec]) ->
     Ok(())
 }
 
-/// Constraints and actuators that name coordinates of exchanged joints name them as they are now.
+/// Renames coordinates of exchanged joints in constraints and actuators.
 fn rename_coordinates(builder: &mut ModelBuilder, exchanged: &[&JointSpec]) -> Result<()> {
     let renamed = |name: &mut String| -> Result<()> {
         for joint in exchanged {

@@ -9,7 +9,7 @@
 //! ∂I¹/∂p = 2pᵀ,  ∂I²/∂p = sᵀ,  ∂I²/∂s = pᵀ,  ∂I³/∂s_v = 1,  ∂I³/∂p_v = −σ 1
 //! ```
 //!
-//! (31) and (34) are the paper's with ω̃ = 2GĠᵀ − 2(p·s)1 put in. What is not listed is zero, or the unit of eq. 4.
+//! (31) and (34) are the paper's with ω̃ = 2GĠᵀ − 2(p·s)1 substituted. Blocks not listed are zero, or the identity of eq. 4.
 
 use super::euler::{
     Four, dot, g_columns, g_times, rotation, turned_back_derivative, turned_derivative,

@@ -13,7 +13,7 @@ use crate::scalar::{Count, Operations, Scalar};
 pub struct StepCost {
     /// E(X, Ẋ).
     pub residual: Operations,
-    /// The numbers the Jacobian is made of: its blocks, and the whole of it where the scheme needs that.
+    /// The entries of the Jacobian: its blocks, and the full matrix where the scheme needs it.
     pub jacobian: Operations,
     /// J ΔX = E with these numbers given: what Table 1 counts.
     pub solution: Operations,
@@ -24,7 +24,7 @@ pub struct StepCost {
 /// Counts one Newton step at X, Ẋ.
 ///
 /// A dense system of 14n unknowns is counted as a dense one: the zeros of J are charged, as Table 1 does.
-/// `numerical-full` differs from `exact-full` in the residuals it takes to find J.
+/// `numerical-full` differs from `exact-full` in the residuals needed to find J.
 pub fn step_cost(
     pendulum: &Pendulum,
     scheme: Scheme,
@@ -43,7 +43,7 @@ pub fn step_cost(
     let mut correction = e.clone();
     let ((), residual_cost) =
         Count::measure(|| residual(&constants, &dependent, &x, &xdot, &mut e));
-    // a residual that is known to vanish is not left out
+    // a residual that is known to vanish is still counted
     for value in &mut e {
         *value = Count::variable(value.value());
     }
@@ -58,7 +58,7 @@ pub fn step_cost(
                 jacobian(&constants, &dependent, &blocks, sigma, sparse.matrix_mut());
             });
             if scheme == Scheme::NumericalFull {
-                // two residuals and a difference per column, two numbers moved and moved back
+                // two residuals and a difference per column, two numbers changed and restored
                 let columns = (n * UNKNOWNS) as u64;
                 found = Operations::default();
                 for _ in 0..2 * columns {

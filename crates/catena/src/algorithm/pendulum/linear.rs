@@ -1,4 +1,4 @@
-//! The linear-cost scheme (eqs. 49–56), made linear in additions, too.
+//! The linear-cost scheme (eqs. 49–56), with additions made linear, too.
 //!
 //! **Inside a body.** I¹, I², I³ and the unit sphere leave three unknowns y of the eight Δp, Δs. With π = p·p and u the dependent
 //! parameter,
@@ -28,8 +28,8 @@
 //! F₀ is F where J was taken.
 //!
 //! **Between the bodies.** The paper's J_R ΔV = E_R (eq. 54) is a full matrix of prefix sums. Take instead the suffix sums
-//! z_i = Σ_{k≥i} M_k ΔV_k as unknowns (corrections of the joint forces, over σ) and subtract row i−1 from row i: all sums cancel, what
-//! remains is block tridiagonal with local blocks, K = J_F⁻¹,
+//! z_i = Σ_{k≥i} M_k ΔV_k as unknowns (corrections of the joint forces, over σ) and subtract row i−1 from row i: all sums cancel, and
+//! the remaining system is block tridiagonal with local blocks, K = J_F⁻¹,
 //!
 //! ```text
 //! L_i z_{i−1} + D_i z_i + U_i z_{i+1} = e_i
@@ -57,7 +57,7 @@ pub struct Linear<S> {
     sigma: S,
 }
 
-/// What a body contributes to J, before elimination.
+/// Contribution of a body to J, before elimination.
 #[derive(Clone, Copy, Debug)]
 struct Local<S> {
     known: Known<S>,
@@ -189,7 +189,7 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         Ok(())
     }
 
-    /// Linearizes without elimination and forgets the result: the part of [`Linear::factorize`] that is counted apart.
+    /// Linearizes without elimination and discards the result: the part of [`Linear::factorize`] that is counted separately.
     pub(super) fn only_linearize<P: Parameter<S>>(
         &self,
         pendulum: &Pendulum<P>,
@@ -223,7 +223,7 @@ impl<S: Scalar<Mask = bool>> Linear<S> {
         let n = self.bodies.len();
         let sigma = self.sigma;
         let two = S::constant(2.0);
-        // the corrections hold what the outward pass needs: D⁻¹e in ΔV, w in Δp, f and c₀ in Δs
+        // the corrections hold data for the outward pass: D⁻¹e in ΔV, w in Δp, f and c₀ in Δs
         let mut right = Vec3::zero();
         for body in (0..n).rev() {
             let factors = &self.bodies[body];

@@ -72,7 +72,7 @@ pub struct Pendulum<P = f64> {
     pub(super) rods: Vec<Link<P>>,
 }
 
-/// A body with what is derived from it.
+/// A body with derived quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Link<P> {
     rod: Rod<P>,

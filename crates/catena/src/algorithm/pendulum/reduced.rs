@@ -1,4 +1,4 @@
-//! Dimension reduction (eqs. 38–48): one dense system for the 3n independent parameters ΔP^v, everything else after it.
+//! Dimension reduction (eqs. 38–48): one dense system for the 3n independent parameters ΔP^v, then everything else.
 //!
 //! Inside a body, with h = p_v/p_u,
 //!
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! so a 3×4 pair of blocks X_p Δp + X_s Δs becomes X̂ Δp_v + x̂ with X̂ = X_pv − X_pu νᵀ + σ X_sv − X_su εᵀ, which gathers eqs. 41
-//! and 43. Eqs. 47 and 48 put ΔV into F. F_V Ġ is a product of an upper and a lower triangular matrix whose rows and
+//! and 43. Eqs. 47 and 48 substitute ΔV into F. F_V Ġ is a product of an upper and a lower triangular matrix whose rows and
 //! columns repeat (eqs. 11, 21, 28); with the mass beyond body j, m̄_j = Σ_{k>j} M_k, each of its blocks is one product:
 //!
 //! ```text
@@ -147,7 +147,7 @@ impl<S: Scalar<Mask = bool>> Reduced<S> {
     pub fn solve(&mut self, dependent: &[u8], e: &[S], correction: &mut [S]) {
         let n = self.blocks.len();
         let sigma = self.sigma;
-        // with ΔP^v = 0: what the dependent corrections alone do, ΔV of eq. 47
+        // with ΔP^v = 0: the effect of the dependent corrections alone, ΔV of eq. 47
         let (mut reach, mut reach_rate) = (Vec3::zero(), Vec3::zero());
         for body in 0..n {
             let (block, local) = (&self.blocks[body], &self.locals[body]);

@@ -54,7 +54,7 @@ impl<S: Copy> Equations<S> {
         }
     }
 
-    /// Puts them into the vector of all.
+    /// Writes them into the vector of all.
     #[inline(always)]
     pub fn store(&self, e: &mut [S], body: usize) {
         let e = &mut e[body * EQUATIONS..(body + 1) * EQUATIONS];

@@ -1,4 +1,4 @@
-//! The pendulum as a tree of spherical joints, and back: absolute orientations here, relative ones there.
+//! The pendulum as a tree of spherical joints, and back: absolute orientations in the pendulum, relative ones in the tree.
 
 use super::euler::Four;
 use super::{Pendulum, Rod, Unknowns, consistent_values};
@@ -10,7 +10,7 @@ use crate::state::State;
 impl Pendulum {
     /// The pendulum of a model: a chain of spherical joints on the ground, without passive forces and rotors.
     ///
-    /// Body axes are those of the model's body frames. The last body has no outboard joint; one is put at its mass centre.
+    /// Body axes are those of the model's body frames. The last body has no outboard joint; one is placed at its mass centre.
     pub fn of_model(model: &Model) -> Result<Self> {
         model.expect_no_forces("the pendulum of spherical joints")?;
         let tree = model.tree();

@@ -35,7 +35,7 @@ impl<S: Copy> Unknowns<S> {
         }
     }
 
-    /// Puts them into the vector of all.
+    /// Writes them into the vector of all.
     #[inline(always)]
     pub fn store(&self, x: &mut [S], body: usize) {
         let x = &mut x[body * UNKNOWNS..(body + 1) * UNKNOWNS];
@@ -46,7 +46,7 @@ impl<S: Copy> Unknowns<S> {
     }
 }
 
-/// The dependent Euler parameter u of every body: the largest one, since it is divided by.
+/// The dependent Euler parameter u of every body: the largest one, since it is a divisor.
 ///
 /// It decides which three of the four equations s = ṗ are kept. It may change between the steps of an integrator, not
 /// within one.
@@ -176,7 +176,7 @@ pub fn consistent_rates(pendulum: &Pendulum, x: &[f64], rates: &mut [f64]) -> Re
     Ok(())
 }
 
-/// What a body contributes to the joint forces.
+/// Contribution of a body to the joint forces.
 struct Local {
     turn: Mat3<f64>,
     omega: Vec3<f64>,

@@ -15,7 +15,7 @@ use crate::scalar::{Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView, step_kernel};
 
-/// What drives the joints of trajectories in lanes.
+/// Efforts that drive the joints of trajectories in lanes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drive<'a> {
     /// Constant efforts, nv per trajectory.
@@ -145,7 +145,7 @@ fn add_scaled<V: Vector>(sum: &mut [Wide<V>], w: f64, x: &[Wide<V>]) {
 }
 
 impl<V: Vector> Stages<V> {
-    /// q and v of stage k + 1 of the classical method from what stages 1…k gave: (1)–(3).
+    /// q and v of stage k + 1 of the classical method from the results of stages 1…k: (1)–(3).
     #[inline(always)]
     pub fn classical_stage(&mut self, model: &Model, k: usize, h: f64) {
         let Stages {
@@ -246,7 +246,7 @@ impl Question for Advance<'_> {
         stages.v[0].copy_from_slice(&work.v[..model.nv()]);
         let h = self.step;
         let evaluations = if self.classical { 4 } else { 1 };
-        // one call of the recursion in one loop: it is long, and would be compiled once per place
+        // a single call of the recursion in a loop: it is long, and would be inlined at every call
         for evaluation in 0..self.steps * evaluations {
             let k = evaluation % evaluations;
             if k > 0 {
@@ -295,7 +295,7 @@ impl Question for Advance<'_> {
         input: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        // a start that is refused at once has its own reason
+        // an initial state that is rejected at once has its own reason
         dynamics.forward(state, input, external)?;
         Err(Error::new(
             ErrorKind::Integration,

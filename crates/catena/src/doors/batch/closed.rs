@@ -1,6 +1,6 @@
-//! Many states of a closed chain: code made for the model answers in the lanes, where there is some. The general algorithm answers for
-//! every other state, one by one on all threads: those that the code leaves to it (open loops, dead points, a change of rank),
-//! and all of them where there is no code.
+//! Many states of a closed chain: code generated for the model, if any, computes them in the lanes. The general algorithm computes
+//! every other state, one by one on all threads: those that the code leaves to it (open loops, dead points, a change of rank), and all
+//! of them where there is no code.
 
 use super::lanes::{Given, Job, LaneWork, Place, not_positive};
 use super::question::Question;
@@ -14,7 +14,7 @@ use crate::scalar::{Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State};
 
-/// What a batch of a closed chain has besides.
+/// Additional data of a batch of a closed chain.
 #[derive(Clone, Debug)]
 pub(super) struct Closed {
     /// One per thread, made when first needed.
@@ -38,7 +38,7 @@ impl Closed {
     }
 }
 
-/// Code for the lanes. Those for which it has no answer are reported as failed.
+/// Code for the lanes. Lanes for which it has no result are reported as failed.
 #[derive(Clone, Copy)]
 struct ByCode;
 
@@ -74,7 +74,7 @@ impl Question for ByCode {
         _input: &[f64],
         _external: &[Force<f64>],
     ) -> Result<()> {
-        Ok(()) // the general algorithm has the reason
+        Ok(()) // the general algorithm gives the reason
     }
 }
 
@@ -135,7 +135,7 @@ impl Batch {
         }
     }
 
-    /// The general algorithm at these states, ascending, shared among the threads.
+    /// Runs the general algorithm at these states, in ascending order, divided among the threads.
     fn one_by_one(&mut self, left: &[usize], given: Given<'_>, vdot: &mut [f64]) {
         let threads = self.thread_count();
         let Some(closed) = &mut self.closed else {

@@ -1,7 +1,7 @@
 //! Many states of a model with couplings, in independent coordinates.
 //!
 //! Inverse and forward dynamics, factors and trajectories expand and contract in the lanes ([`CoupledDynamics`]). Matrices, Jacobians
-//! and poses are asked of the tree at the expanded states, and contracted state by state.
+//! and poses are computed for the tree at the expanded states, and contracted state by state.
 
 use super::Batch;
 use super::advance::Advance;
@@ -19,12 +19,12 @@ use crate::spatial::{Force, Pose};
 use crate::state::{Base, State, StateView, check_length};
 use std::sync::Arc;
 
-/// What a batch of a model with couplings has besides.
+/// Additional data of a batch of a model with couplings.
 #[derive(Clone, Debug)]
 pub(super) struct Coupled {
-    /// The tree, for questions about independent coordinates.
+    /// The tree, for quantities in independent coordinates.
     pub tree: Arc<Model>,
-    /// Everything else is asked of the tree.
+    /// Everything else is computed for the tree.
     pub of_tree: Box<Batch>,
     /// Expanded states and results of the tree.
     q: Vec<f64>,
@@ -47,14 +47,14 @@ impl Coupled {
     }
 }
 
-/// What a question about independent coordinates needs besides the model: its tree.
+/// Quantities in independent coordinates need the tree besides the model.
 #[derive(Clone, Copy)]
 pub(super) struct InLanes<'a> {
     pub tree: &'a Model,
     pub what: What,
 }
 
-/// The questions.
+/// The quantities.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Inverse,
@@ -279,7 +279,7 @@ impl Batch {
         self.ask(question, given, moved, size)
     }
 
-    /// Asks the tree at the expanded states, and has its results, `each` numbers per state, contracted state by state.
+    /// Computes the tree at the expanded states, and contracts its results, `each` numbers per state, state by state.
     fn ask_tree(
         &mut self,
         given: Given<'_>,
@@ -480,13 +480,13 @@ impl Batch {
                 }
             }
         }
-        // these factors were not asked for
+        // these factors were not requested
         self.with_factors = if kept == 0 { 0 } else { states };
         Ok(())
     }
 }
 
-/// Gᵀ A G of a matrix that lies row after row.
+/// Gᵀ A G of a matrix stored by rows.
 fn congruence(couplings: &Couplings, n: usize, from: &[f64], to: &mut [f64]) {
     let mut whole = Matrix::zeros(n, n);
     whole.as_mut_slice().copy_from_slice(from);

@@ -26,7 +26,7 @@ use crate::thresholds::MATRICES_IN_LANES;
 pub(crate) struct OfEfforts<V: Vector> {
     recursion: inverse::PairRecursion<Wide<V>>,
     transposed: Transposed<V, PairRecord<Wide<V>>>,
-    /// Of packs of columns, or of columns if states are in the lanes to the end.
+    /// For packs of columns, or for columns if states stay in the lanes to the end.
     pairs: Pairs<Wide<V>>,
     /// Destinations of the numbers that code computes.
     squares: Option<Squares<V>>,
@@ -270,7 +270,7 @@ fn overflowing<V: Vector>(mut bad: Wide<V>, size: usize, out: &[f64]) -> Wide<V>
     bad
 }
 
-/// How Jᵀ ∂w/∂q and Jᵀ ∂w/∂v of the force elements enter the matrices of a question.
+/// How Jᵀ ∂w/∂q and Jᵀ ∂w/∂v of the force elements enter the matrices of a quantity.
 trait ForceSlopes: Question {
     /// Matrices per state.
     const MATRICES: usize;
@@ -356,7 +356,7 @@ impl Batch {
         self.add_force_slopes(OfForward, given, derivatives, done)
     }
 
-    /// Adds what force elements change with the state, state by state; the recursions took their wrenches as constant in body axes.
+    /// Adds the derivatives of the force elements, state by state; the recursions took their wrenches as constant in body axes.
     fn add_force_slopes<Q: ForceSlopes>(
         &mut self,
         question: Q,

@@ -18,7 +18,7 @@ use crate::state::Base;
 use crate::thresholds::NUMBERS_AHEAD;
 use std::marker::PhantomData;
 
-/// What is given of the states of a batch, one after another, or once for all of them. What a question does not need is empty.
+/// Inputs of the states of a batch, one after another, or once for all of them. Inputs that are not needed are empty.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
     pub q: &'a [f64],
@@ -27,7 +27,7 @@ pub(crate) struct Given<'a> {
     pub input: &'a [f64],
     /// One wrench per body 0…n and state.
     pub external: &'a [Force<f64>],
-    /// Are q, v and the input those of all states?
+    /// Whether q, v and the input are common to all states.
     pub common: [bool; 3],
 }
 
@@ -40,7 +40,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The same for this number of states: what has the numbers of one is that of all.
+    /// The same for this number of states: an input of the length of one state is common to all.
     pub fn of(mut self, model: &Model, states: usize) -> Self {
         let (nq, nv) = (model.nq(), model.nv());
         let lengths = [(self.q, nq), (self.v, nv), (self.input, nv)];
@@ -48,7 +48,7 @@ impl<'a> Given<'a> {
         self
     }
 
-    /// q, v and the input of a state; what is not given is empty.
+    /// q, v and the input of a state; empty where not given.
     pub fn at(&self, model: &Model, state: usize) -> [&'a [f64]; 3] {
         let (nq, nv) = (model.nq(), model.nv());
         let [q, v, input] = self.common;
@@ -99,7 +99,7 @@ fn row(x: &[f64], width: usize, state: usize, is_common: bool) -> &[f64] {
     }
 }
 
-/// The states of a batch, and where the results go.
+/// The states of a batch, and the destination of the results.
 #[derive(Default)]
 pub(crate) struct Job<'a> {
     pub given: Given<'a>,
@@ -129,10 +129,10 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The workspaces of one thread in one kind of register. Each question makes what it needs when it is first asked.
+/// The workspaces of one thread in one kind of register. Each quantity allocates its workspace when first requested.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneWork<V: Vector> {
-    /// Coordinates; these four are longer than needed, by up to a register of states.
+    /// Coordinates; these four are padded by up to a register of states.
     pub q: Vec<Wide<V>>,
     pub v: Vec<Wide<V>>,
     pub input: Vec<Wide<V>>,
@@ -213,7 +213,7 @@ impl<V: Vector> LaneWork<V> {
         }
     }
 
-    /// Register by register; the lanes that are left over at the end repeat the last state.
+    /// Register by register; unused lanes of the last register repeat the last state.
     #[inline(always)]
     pub fn run<Q: Question>(
         &mut self,
@@ -266,8 +266,7 @@ impl<V: Vector> LaneWork<V> {
         }
     }
 
-    /// Puts the output, a state in each lane, in its place; the lanes with results that are not finite become NaN in what is
-    /// returned.
+    /// Stores the output, a state in each lane; the returned value is NaN in lanes with non-finite results.
     #[inline(always)]
     pub fn hand_out(&self, place: &mut Place<'_>, bad: Wide<V>) -> Wide<V> {
         V::apart(HandOut {
@@ -310,7 +309,7 @@ impl<V: Vector> LaneWork<V> {
     }
 }
 
-/// Where the results of the states in a register go.
+/// The destination of the results of the states in a register.
 pub(crate) struct Place<'a> {
     /// The results of all states.
     all: &'a mut [f64],
@@ -335,7 +334,7 @@ impl Place<'_> {
     }
 }
 
-/// The arguments of some states come into the registers. Gives zero in the lanes of valid states, NaN in the others.
+/// Loads the arguments of some states into the registers. Returns zero in the lanes of valid states, NaN in the others.
 struct TakeIn<'a, 'b, V: Vector> {
     work: &'a mut LaneWork<V>,
     model: &'a Model,
@@ -381,7 +380,7 @@ impl<V: Vector> Task for TakeIn<'_, '_, V> {
     }
 }
 
-/// The results of some states leave the registers.
+/// Stores the results of some states.
 struct HandOut<'a, 'b, V: Vector> {
     from: &'a [Wide<V>],
     place: &'a mut Place<'b>,
@@ -582,8 +581,8 @@ fn gather_slowly<V: Vector>(
     }
 }
 
-/// Stores results, with NaN in `bad` where a number is non-finite. What a block writes into the next state's numbers
-/// is overwritten with those of that state; the last state of a register is written exactly.
+/// Stores results, with NaN in `bad` where a number is non-finite. A block may write into the next state's numbers,
+/// which that state then overwrites; the last state of a register is written exactly.
 #[inline(always)]
 fn scatter<V: Vector>(
     from: &[Wide<V>],

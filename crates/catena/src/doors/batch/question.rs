@@ -19,23 +19,23 @@ use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 use crate::thresholds::MATRICES_IN_LANES;
 
-/// A question for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its workspace, an
-/// implementation of this, and a method of `Batch`.
+/// A quantity computed for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its
+/// workspace, an implementation of this trait, and a method of `Batch`.
 pub(crate) trait Question: Copy + Sync {
-    /// Is the output also an input?
+    /// Whether the output is also an input.
     const IN_PLACE: bool = false;
 
-    /// Does it take velocities, and accelerations or efforts?
+    /// Whether it takes velocities, and accelerations or efforts.
     const NEEDS_VELOCITIES: bool = false;
 
-    /// Does a workspace keep something of each of its states from one call to the next?
+    /// Whether a workspace keeps data of each of its states from one call to the next.
     const KEEPS: bool = false;
 
     /// Makes the workspace if there is none, for this number of registers of states.
     fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize);
 
-    /// From `q`, `v`, `input` (and `external` if loaded) of the workspace to the results in their place. Lanes that failed, or
-    /// whose result is not finite, become NaN in what is returned.
+    /// Computes the results from `q`, `v`, `input` (and `external` if loaded) of the workspace and stores them. The returned
+    /// value is NaN in lanes that failed or have a non-finite result.
     fn answer<V: Vector>(
         self,
         model: &Model,
@@ -268,12 +268,12 @@ pub(crate) struct OfInertia<V: Vector> {
     composite: CompositeBodies<Wide<V>>,
     transposed: Transposed<V, EntryRecord<Wide<V>>>,
     entries: Entries<Wide<V>>,
-    /// Where the numbers of small matrices, and of those that code makes, go.
+    /// Destinations of the numbers of small matrices, and of matrices computed by generated code.
     whole: Option<Squares<V>>,
     upper: Option<Squares<V>>,
 }
 
-/// Where the entries of I are among those of its upper triangle by rows; nowhere between branches of the tree.
+/// Index of each entry of I in its upper triangle by rows; none between branches of the tree.
 fn upper_entries(model: &Model) -> Vec<Option<u32>> {
     let (nv, tree) = (model.nv(), model.tree());
     let ends = tree.ends();
@@ -284,7 +284,7 @@ fn upper_entries(model: &Model) -> Vec<Option<u32>> {
     (0..nv * nv).map(entry).collect()
 }
 
-/// `bad`, with NaN for a state if there is any in the columns of its result.
+/// `bad`, with NaN for a state whose result has NaN in any column.
 #[inline(always)]
 pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
     if !V::all(columns.0.less(V::splat(1.0))) {

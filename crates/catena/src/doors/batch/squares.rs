@@ -9,16 +9,16 @@ use crate::scalar::{Scalar, Vector, Wide};
 use crate::thresholds::SQUARES_AHEAD;
 use std::marker::PhantomData;
 
-/// All that is written of one kind of result.
+/// The blocks in which one kind of result is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Squares<V> {
     squares: Vec<Square>,
     /// The register of every number of the result; `zero` for those that are zero.
     places: Vec<u32>,
-    /// The registers that are read, and how many of them are looked at with each square.
+    /// The registers that are read, and how many of them are tested with each square.
     read: Vec<u32>,
     share: usize,
-    /// A register behind all others, kept zero.
+    /// A register after all others, kept zero.
     zero: usize,
     lanes: PhantomData<V>,
 }
@@ -30,15 +30,15 @@ struct Square {
     at: u32,
     /// Are all numbers zero?
     zero: bool,
-    /// The first number of a square that comes later, and does it not follow the square before it?
+    /// The first number of a later square, and whether it does not follow the square before it.
     ahead: u32,
     apart: bool,
     from: [u32; 8],
 }
 
 impl<V: Vector> Squares<V> {
-    /// For results whose numbers are found in these registers of so many, or are zero. The wanted numbers are written; the others may
-    /// be written over, by anything.
+    /// For results whose numbers come from these registers, of the given count, or are zero. The wanted numbers are written; the
+    /// others may be overwritten with anything.
     pub fn new(places: &[Option<u32>], registers: usize, wanted: impl Fn(usize) -> bool) -> Self {
         let size = places.len();
         let places: Vec<u32> = places
@@ -92,7 +92,7 @@ impl<V: Vector> Squares<V> {
         }
     }
 
-    /// How many registers there must be.
+    /// Number of registers required.
     pub fn registers(&self) -> usize {
         self.zero + 1
     }
@@ -110,8 +110,8 @@ impl<V: Vector> Squares<V> {
         }
     }
 
-    /// From registers to the results of as many states as `out` has room for, at most one register of them. Returns `bad`, with
-    /// NaN where a number is non-finite.
+    /// Stores registers to the results of as many states as `out` has room for, at most one register of them. Returns `bad`,
+    /// with NaN where a number is non-finite.
     #[allow(unsafe_code)]
     #[inline(always)]
     pub fn write(&self, from: &mut [Wide<V>], out: &mut [f64], mut bad: Wide<V>) -> Wide<V> {
@@ -139,7 +139,7 @@ impl<V: Vector> Squares<V> {
                 }
             }
             // SAFETY: `new` has made squares that end within a result, of registers up to `zero`. There is a register `zero`, and
-            // room for results in all lanes: both were looked at above.
+            // room for results in all lanes: both were checked above.
             unsafe {
                 // are the numbers finite? Tested here, where the code waits for memory
                 let end = (looked_at + self.share).min(read.len());
@@ -187,7 +187,7 @@ impl<V: Vector> Squares<V> {
 mod tests {
     use super::*;
 
-    /// Every wanted number is written, from its register; numbers that are not finite are found, in their lanes.
+    /// Every wanted number is written, from its register; non-finite numbers are detected, in their lanes.
     #[test]
     fn numbers_go_where_they_belong() {
         fn check<V: Vector>() {

@@ -1,11 +1,11 @@
-//! Many trajectories, each in its lane from its start to its end: with a state, inputs and, if wanted, numbers of the model of its own.
+//! Many trajectories, each in its lane from start to end: each with its own state, inputs and, if wanted, model parameters.
 //!
 //! ```text
 //! τ = effort + stiffness (target − q) − damping v                                   (1)
 //! v̇ = forward dynamics,   Ẇ = τ·v,   Ḋ = Σ viscous damping v²                       (2)
 //! ```
 //!
-//! What a lane computes depends on its own trajectory only. So the bits of a trajectory do not depend on its lane, on its neighbours or on
+//! The results of a lane depend on its own trajectory only. So the bits of a trajectory do not depend on its lane, on its neighbours or on
 //! the number of threads.
 
 mod adaptive;
@@ -25,8 +25,8 @@ use crate::state::{Base, State, StateView};
 use crate::{Cpu, Dynamics};
 use std::sync::{Mutex, PoisonError};
 
-/// What drives the joints of trajectories: effort + stiffness · (target − q) − damping · v at joints with scalar coordinates, the effort
-/// alone at those with quaternions. Each has nv numbers per trajectory, or none at all where it is zero.
+/// Efforts that drive the joints of trajectories: effort + stiffness · (target − q) − damping · v at joints with scalar coordinates, the
+/// effort alone at those with quaternions. Each has nv numbers per trajectory, or none at all where it is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback<'a> {
     /// Constant efforts.
@@ -60,12 +60,12 @@ pub(crate) enum Stepping {
     },
 }
 
-/// Trajectories to be computed. The model is a tree without couplings, dry friction and force elements; states are valid, and numbers
+/// Trajectories to be computed. The model is a tree without couplings, dry friction or force elements; states are valid, and numbers
 /// finite.
 #[derive(Clone, Copy)]
 pub(crate) struct Trajectories<'a> {
     pub model: &'a Model,
-    /// The model of each trajectory, all of them alike; none where it is the same for all.
+    /// The model of each trajectory, all of the same structure; none where it is the same for all.
     pub models: &'a [&'a Model],
     pub q: &'a [f64],
     pub v: &'a [f64],
@@ -88,7 +88,7 @@ struct Piece<'a> {
     /// q, v, W and D at each of the times, trajectory after trajectory.
     records: &'a mut [f64],
     statistics: &'a mut [Statistics],
-    /// Σ δ a, Σ a² and Σ v² of each freedom over fixed steps that are examined, trajectory after trajectory; none where that is not asked for.
+    /// Σ δ a, Σ a² and Σ v² of each freedom over fixed steps that are examined, trajectory after trajectory; none where not requested.
     phases: &'a mut [f64],
 }
 
@@ -98,8 +98,8 @@ impl Trajectories<'_> {
         self.model.nq() + self.model.nv() + 2
     }
 
-    /// Computes all of them. Those that fail are returned with their reasons, in order; their records are NaN from then on. `phases` gets what an
-    /// audit sums up over fixed steps, three numbers for each freedom, or is empty.
+    /// Computes all of them. Returns those that fail, in order, with their reasons; their records are NaN from then on. `phases` receives the
+    /// sums of an audit over fixed steps, three numbers for each freedom, or is empty.
     pub fn run(
         &self,
         records: &mut [f64],
@@ -126,7 +126,7 @@ impl Trajectories<'_> {
         records.fill(f64::NAN);
         let all = statistics.len();
         let threads = self.threads.max(1);
-        // enough pieces to keep all threads busy to the end, long enough that lanes seldom run empty
+        // enough pieces to keep all threads busy to the end, each long enough that lanes are seldom empty
         let size = (all.div_ceil(4 * threads).max(16 * V::LANES)).next_multiple_of(V::LANES);
         let per_trajectory = self.width() * self.times.len();
         let per_audit = phases.len() / all.max(1);
@@ -257,7 +257,7 @@ impl<'a, V: Vector> Runs<'a, V> {
         }
     }
 
-    /// Puts the start of a trajectory into a lane.
+    /// Writes the initial state of a trajectory into a lane.
     fn place(&mut self, lane: usize, trajectory: usize, q: &mut [Wide<V>], v: &mut [Wide<V>]) {
         let (nq, nv) = (self.all.model.nq(), self.all.model.nv());
         let set = |into: &mut [Wide<V>], from: &[f64]| {
@@ -351,7 +351,7 @@ impl<'a, V: Vector> Runs<'a, V> {
         })
     }
 
-    /// Why a trajectory ends at a time: what dynamics says of a state near it, or else `otherwise`.
+    /// Why a trajectory ends at a time: the error of dynamics at a state near it, or else `otherwise`.
     fn explain(
         &self,
         trajectory: usize,

@@ -1,9 +1,9 @@
 //! How many digits do the accelerations of a closed chain have?
 //!
-//! Double precision loses digits in two ways. The *arithmetic* does, where masses differ much or rows are nearly dependent: the same equations at the
+//! Double precision loses digits in two ways. The *arithmetic* loses them where masses differ widely or rows are nearly dependent: the same equations with the
 //! same numbers in [`DoubleDouble`], with as many independent rows, show how many. And a state in `f64` is *closed* to round-off only: where a singular value σ
 //! of the rows is small, a violation ε of the positions changes the accelerations by ε/σ³ (see `sharp.rs`). The accelerations of the
-//! nearest closed state, in [`DoubleDouble`] too, show that. Neither is seen by putting the accelerations back into the equations.
+//! nearest closed state, in [`DoubleDouble`] too, show that. Substituting the accelerations into the equations reveals neither.
 
 use super::ClosedChain;
 use super::sharp::{NEEDED, Sharp};
@@ -14,7 +14,7 @@ use crate::scalar::DoubleDouble;
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 
-/// Most corrections; with factors in `f64` one gains a few digits at least, except next to a singular position.
+/// Most corrections; with factors in `f64` each gains at least a few digits, except next to a singular position.
 const MOST: usize = 40;
 
 /// Errors of accelerations, relative to the largest one, or to 1 rad/s² or m/s² where all are smaller.
@@ -22,13 +22,13 @@ const MOST: usize = 40;
 pub struct Accuracy {
     /// Difference from double-double arithmetic at the same state.
     pub arithmetic: f64,
-    /// Difference from double-double arithmetic at the nearest state that satisfies the constraints to its last digit; infinite if none is found
+    /// Difference from double-double arithmetic at the nearest state that satisfies the constraints to the last digit; infinite if none is found
     /// nearby.
     pub closing: f64,
     /// By how much the state violates the constraints on positions and velocities, m or rad, m/s or rad/s.
     pub violation: f64,
-    /// Length of the largest row that counts as dependent, as a fraction of the largest one. Between round-off and the limit of 1e-9 a row is ignored that
-    /// is not dependent. Zero where loops are eliminated one by one.
+    /// Length of the largest row that counts as dependent, as a fraction of the largest one. If it lies between round-off and the limit of 1e-9, a row
+    /// that is not dependent is being ignored. Zero where loops are eliminated one by one.
     pub ignored: f64,
 }
 
@@ -94,7 +94,7 @@ impl ClosedChain {
         })
     }
 
-    /// The nearest closed state. Rows on velocities have no part in positions.
+    /// The nearest closed state. Nonholonomic rows do not restrict positions.
     fn close_sharply(&mut self, sharp: &mut Sharp, time: f64, state: &State) -> Result<()> {
         match self.positions.take() {
             Some(mut positions) => {
@@ -137,7 +137,7 @@ impl ClosedChain {
     }
 }
 
-/// What acts, with more digits to come.
+/// The applied efforts and wrenches, in a type with more digits.
 struct Forces<'a> {
     time: f64,
     base: &'a Base<f64>,

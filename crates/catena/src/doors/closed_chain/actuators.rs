@@ -9,7 +9,7 @@
 //! λ = (J Jᵀ)⁺ J (f − Sᵀ u)            minimum norm where rows are dependent
 //! ```
 //!
-//! Fewer independent actuators than freedoms cannot produce a motion of choice, and are refused.
+//! Fewer independent actuators than freedoms cannot produce an arbitrary motion, and are rejected.
 
 use super::{ClosedChain, finite};
 use crate::algorithm::Card;
@@ -41,15 +41,15 @@ pub struct ClosedEfforts {
     pub efforts: Vec<f64>,
     /// λ, one per row.
     pub multipliers: Vec<f64>,
-    /// Freedoms of the mechanism.
+    /// Degrees of freedom of the mechanism.
     pub freedoms: usize,
-    /// Redundant actuators: this many efforts could be chosen freely; they have minimum norm.
+    /// Degree of redundant actuation: this many efforts could be chosen freely; the solution has minimum norm.
     pub surplus: usize,
 }
 
 impl ClosedChain {
     /// Efforts of actuators at these velocity coordinates that produce the accelerations, which must be those of a closed
-    /// mechanism ([`consistent_accelerations`](Self::consistent_accelerations) makes some so).
+    /// mechanism ([`consistent_accelerations`](Self::consistent_accelerations) makes them so).
     pub fn inverse(
         &mut self,
         time: f64,

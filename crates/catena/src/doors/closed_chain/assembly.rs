@@ -4,14 +4,14 @@
 //! some coordinates may be held:
 //!
 //! ```text
-//! δ = −Jᵀ (J Jᵀ + μ E)⁻¹ ξ,   q ← q ⊕ δ        μ falls with |ξ|², so the end is Newton's and quadratic
+//! δ = −Jᵀ (J Jᵀ + μ E)⁻¹ ξ,   q ← q ⊕ δ        μ falls with |ξ|², so the last steps are Newton's and converge quadratically
 //! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! A mechanism has several branches; the guess chooses. Where it leads to none, as from a stretched position, at which no step
-//! closes the loop to first order, other guesses about it are tried, near ones first, and the closed position nearest to
-//! the guess is taken. A false closure is impossible: the residual is that of [`Rows`](crate::algorithm::constrained::Rows), which has no zero where a
-//! revolute or fixed joint is rotated by 180°.
+//! A mechanism may have several branches; the guess selects one. Where it leads to none, as from a stretched position, at which no step closes the
+//! loop to first order, other guesses around it are tried, near ones first, and the closed position nearest to the guess is taken. A false closure is
+//! impossible: the residual is that of [`Rows`](crate::algorithm::constrained::Rows), which has no zero where a revolute or fixed joint is rotated by
+//! 180°.
 
 use super::{ClosedChain, finite};
 use crate::algorithm::Card;
@@ -51,19 +51,19 @@ const RANK: f64 = 1e-9;
 pub struct Assembled {
     /// The closed state, with velocities that keep it closed.
     pub state: State,
-    /// Iterations it took.
+    /// Number of iterations.
     pub iterations: usize,
     /// Largest ξ and ξ̇ left, m or rad and m/s or rad/s.
     pub residuals: [f64; 2],
     /// Number of rows, and how many are independent at this state.
     pub rows: [usize; 2],
-    /// Remaining freedoms: nv minus the independent rows.
+    /// Remaining degrees of freedom: nv minus the independent rows.
     pub freedoms: usize,
 }
 
 impl ClosedChain {
-    /// A closed state near a guess, from that guess or, where it leads to none, from others about it. `held` names velocity
-    /// coordinates that keep the guess's position and velocity; a quaternion is held if all three of its turning rates are.
+    /// A closed state near a guess, from that guess or, where it leads to none, from others around it. `held` names
+    /// velocity coordinates that keep the guess's position and velocity; a quaternion is held if all three of its angular velocities are.
     pub fn assemble(&mut self, time: f64, guess: &State, held: &[usize]) -> Result<Assembled> {
         let free = self.free(guess, held)?;
         let mut state = guess.clone();
@@ -109,7 +109,7 @@ impl ClosedChain {
         }))
     }
 
-    /// The closed state that this guess leads to, without others being tried: for looking at many guesses.
+    /// The closed state that this guess leads to, without trying others: for surveys of many guesses.
     pub fn assemble_from(&mut self, time: f64, guess: &State, held: &[usize]) -> Result<Assembled> {
         let free = self.free(guess, held)?;
         let mut state = guess.clone();
@@ -249,7 +249,7 @@ impl ClosedChain {
             let mut improved = false;
             for _ in 0..30 {
                 let mut damped = normal.clone();
-                // relative to |ξ|², which makes the end quadratic, but never below round-off of the products
+                // relative to |ξ|², which makes final convergence quadratic, but never below round-off of the products
                 let mu = largest * largest * (damping * size * size).clamp(1e-14, 1e6);
                 for k in 0..m {
                     damped[(k, k)] += mu;

@@ -1,13 +1,13 @@
 //! Derivatives of accelerations and multipliers of a closed chain with respect to q, v, τ, masses and lengths.
 //!
-//! Both equations of motion hold whatever these are; their total derivatives are linear in those of v̇ and λ, with the same matrix:
+//! Both equations hold identically in these; their total derivatives are linear in those of v̇ and λ, with the same matrix:
 //!
 //! ```text
 //! ID(q, v, v̇) − Jᵀ λ = τ                  I dv̇ − Jᵀ dλ = dτ − ∂(ID − Jᵀ λ)           v̇ and λ held on the right
 //! J v̇ + bias + α ξ̇ + β ξ = 0              J dv̇ = −∂(J v̇ + bias + α ξ̇ + β ξ)
 //! ```
 //!
-//! so that each direction costs one solution with the factors of the accelerations. ∂ID is that of the tree
+//! so that each direction costs one solve with the factors of the accelerations. ∂ID is that of the tree
 //! ([`derivatives::inverse`](crate::algorithm::derivatives::inverse)), the derivatives of the rows are exact, by their
 //! recursion in dual numbers.
 //!

@@ -1,6 +1,6 @@
-//! Which motions do the constraints leave?
+//! Which motions do the constraints allow?
 //!
-//! J v = 0 is solved for as many velocities as there are independent rows; the others are the mechanism's own freedoms:
+//! J v = 0 is solved for as many velocities as there are independent rows; the others are the mechanism's degrees of freedom:
 //!
 //! ```text
 //! v = Z w,   J Z = 0,   Z has unit rows for the independent velocities w                                    (1)
@@ -30,7 +30,7 @@ pub const CARD: Card = Card {
 /// A pivot is at least this fraction of the largest entry left.
 const PIVOT: f64 = 0.1;
 
-/// The freedoms that constraints leave at a state.
+/// The degrees of freedom that the constraints leave at a state.
 #[derive(Clone, Debug)]
 pub struct Freedoms {
     /// The velocity coordinates w, ascending.
@@ -47,7 +47,7 @@ impl Freedoms {
         self.basis.transpose().product(&a.product(&self.basis))
     }
 
-    /// Zᵀ x: what efforts of all joints do on the independent freedoms.
+    /// Zᵀ x: efforts of all joints, projected onto the independent freedoms.
     pub fn contract(&self, x: &[f64]) -> Vec<f64> {
         self.basis.transpose().times(x)
     }
@@ -71,7 +71,7 @@ impl ClosedChain {
     }
 }
 
-/// Gauss and Jordan's elimination of `rank` velocities.
+/// Gauss-Jordan elimination of `rank` velocities.
 fn partition(mut j: Matrix, rank: usize) -> Option<Freedoms> {
     let (m, nv) = (j.rows(), j.columns());
     for row in 0..m {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use crate::model::embedded;
 
-    /// A parallelogram: all three joints turn together, and the crank is the freedom.
+    /// A parallelogram: all three joints turn together, and the crank is the independent one.
     #[test]
     fn the_crank_of_a_four_bar_is_its_freedom() {
         let model = embedded::model("four-bar-1").expect("embedded");

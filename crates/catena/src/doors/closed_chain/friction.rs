@@ -22,7 +22,7 @@ pub struct SharedFriction {
 pub(crate) const DEPENDENT: f64 = 1e-9;
 
 impl ClosedChain {
-    /// Freedoms with dry friction whose holding efforts are not unique when all of them are at rest at a closed state.
+    /// Freedoms with dry friction whose holding efforts are not unique when all of them are at rest in a closed state.
     pub fn shared_friction(&mut self, time: f64, state: &State) -> Result<Vec<SharedFriction>> {
         let freedoms: Vec<usize> = (0..self.model.nv())
             .filter(|&k| self.model.dofs[k].friction > 0.0)
@@ -31,7 +31,7 @@ impl ClosedChain {
         if n == 0 {
             return Ok(Vec::new());
         }
-        // dependence is determined by the constraints: E − J⁺J serves as well as the mobility
+        // dependence is determined by the constraints: E − J⁺J shows it as well as the mobility does
         let jacobian = self.rows(time, state)?.dense(nv);
         let mut decomposition = CompleteOrthogonal::new(nv, jacobian.rows());
         decomposition.decompose(&jacobian, RANK_TOLERANCE, usize::MAX);

@@ -31,9 +31,9 @@ pub enum Sharing {
 /// Loads in the joints; motors, springs and friction are not part of them.
 #[derive(Clone, Debug)]
 pub struct Loads {
-    /// What the parent exerts through the joint that carries a body, in world axes about the body's origin; entry 0 is unused.
+    /// Wrench of the parent on a body through its joint, in world axes about the body's origin; entry 0 is unused.
     pub tree: Vec<Force<f64>>,
-    /// What a constraint exerts on its child, in world axes about the origin of its frame on the child; zero for couplings, drivers
+    /// Wrench of a constraint on its child, in world axes about the origin of its frame on the child; zero for couplings, drivers
     /// and user-defined constraints, whose multipliers are efforts.
     pub constraints: Vec<Force<f64>>,
     /// λ, one per row.

@@ -33,7 +33,7 @@ impl ClosedChain {
         finite("the closed state", &state.v)
     }
 
-    /// The positions alone. Rows on velocities have no part in it.
+    /// Projects the positions only; nonholonomic rows are not involved.
     pub(crate) fn project_positions(&mut self, time: f64, state: &mut State) -> Result<()> {
         if let Some(positions) = &mut self.positions {
             return positions.project_positions(time, state);
@@ -75,7 +75,7 @@ impl ClosedChain {
         .hint("start nearer to a closed state, or find one with `assemble`"))
     }
 
-    /// Leaves of a change of velocities what keeps the constraints: w ← w − I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ J w.
+    /// Projects a change of velocities onto those the constraints allow: w ← w − I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ J w.
     pub(crate) fn keep_along(
         &mut self,
         time: f64,
@@ -88,7 +88,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// The velocities alone, at positions whose rows are evaluated.
+    /// Projects the velocities only, at positions whose rows are evaluated.
     pub(crate) fn project_velocities(&mut self, time: f64, state: &mut State) -> Result<()> {
         self.evaluate(time, state);
         self.factorize(state)?;

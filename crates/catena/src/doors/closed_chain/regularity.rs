@@ -1,14 +1,14 @@
-//! Is a position far from the dead points of a mechanism?
+//! How far is a position from the dead points of a mechanism?
 //!
-//! At a dead point the rows of the constraints lose rank, or nearly do beside it: residuals grow with the square of the distance there, so that
-//! assembly ends at positions that are closed to its tolerance ε but √ε away from a closed one. What is measured at random positions compares them with each
-//! other, because how small singular values are elsewhere is a property of the mechanism.
+//! At a dead point the rows of the constraints lose rank, and beside it they nearly do: residuals grow with the square of the distance there, so that
+//! assembly ends at positions that are closed to its tolerance ε but √ε away from a closed one. Random positions are compared with each other, because how
+//! small singular values are elsewhere is a property of the mechanism.
 
 use super::ClosedChain;
 use crate::error::Result;
 use crate::state::State;
 
-/// The least pivot of a regular position is at least this fraction of that of the best position.
+/// The smallest pivot of a regular position is at least this fraction of that of the best position.
 const REGULAR: f64 = 1e-2;
 
 /// How far a position is from dead points.
@@ -16,12 +16,12 @@ const REGULAR: f64 = 1e-2;
 pub struct Regularity {
     /// Independent rows.
     pub rank: usize,
-    /// The least pivot of the independent rows relative to the largest, in the metric of the inertia matrix.
+    /// The smallest pivot of the independent rows relative to the largest, in the metric of the inertia matrix.
     pub least: f64,
 }
 
 impl Regularity {
-    /// Is the position regular, if `best` is the best that the mechanism has?
+    /// Whether the position is regular, if `best` is the best of the mechanism.
     pub fn is_regular(self, best: Regularity) -> bool {
         self.rank == best.rank && self.least >= REGULAR * best.least
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::model::embedded;
 
-    /// A parallelogram loses a row where it is folded flat, and is nearly singular beside that.
+    /// A parallelogram loses rank where it is folded flat, and is nearly singular beside that position.
     #[test]
     fn a_folded_parallelogram_is_not_regular() {
         let model = embedded::model("four-bar-1").expect("embedded");

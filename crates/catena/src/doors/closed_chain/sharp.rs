@@ -38,7 +38,7 @@ pub(super) struct Sharp {
     pub(super) kinematics: Kinematics<DoubleDouble>,
     rows: Rows<DoubleDouble>,
     products: Vec<DoubleDouble>,
-    /// What is to be removed, rounded.
+    /// Residual to be removed, rounded.
     left: Vec<f64>,
 }
 
@@ -84,7 +84,7 @@ impl Sharp {
             .evaluate(model, time.into(), &self.q, &self.v, &self.kinematics);
     }
 
-    /// Moves the positions onto the constraints by at most so many corrections with the factors of the chain.
+    /// Moves the positions onto the constraints by at most the given number of corrections, with the factors of the chain.
     pub(super) fn close(
         &mut self,
         chain: &mut ClosedChain,
@@ -163,8 +163,8 @@ fn round(from: &[DoubleDouble], into: &mut [f64]) -> f64 {
 }
 
 impl ClosedChain {
-    /// Were rows close to losing rank in the last factorization? User-defined constraints are not available in double-double, and steps of positions
-    /// are not those of all rows where some limit velocities alone.
+    /// Were rows close to losing rank in the last factorization? Not where there are user-defined constraints, which are not available in
+    /// double-double, or nonholonomic rows, whose factors do not suit position steps.
     pub(crate) fn is_weak(&self) -> bool {
         self.user.is_empty() && self.positions.is_none() && self.work.weakest() < WEAK
     }

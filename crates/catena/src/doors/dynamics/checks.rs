@@ -1,4 +1,4 @@
-//! What is refused: states and forces that do not belong to the model, pivots that are not positive, results that are not finite.
+//! Checks that reject states and forces that do not belong to the model, pivots that are not positive, and non-finite results.
 
 use super::Dynamics;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,7 +12,7 @@ impl Dynamics {
         self.check_state(state)
     }
 
-    /// Are these a state, efforts and wrenches of the model? And do wrenches act, those of force elements included?
+    /// Are these a state, efforts and wrenches of the model? Returns whether wrenches act, including those of force elements.
     pub(crate) fn check_forward(
         &mut self,
         state: &State,
@@ -147,7 +147,7 @@ impl Dynamics {
     }
 }
 
-/// Why freedom k has no usable pivot, the last of all that have none: 1/m̂ is 0 or NaN where m̂ overflowed.
+/// Why freedom k, the last without a usable pivot, has none: 1/m̂ is 0 or NaN where m̂ overflowed.
 #[cold]
 pub(super) fn singular(model: &Model, k: usize, inverse: f64) -> Error {
     let dof = model.freedom(k);
@@ -174,7 +174,7 @@ pub(super) fn singular(model: &Model, k: usize, inverse: f64) -> Error {
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
 }
 
-/// Has every freedom a pivot to divide by?
+/// Does every freedom have a pivot to divide by?
 pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     match not_positive(inverse) {
         None => Ok(()),
@@ -196,7 +196,7 @@ pub(super) fn modest(x: &[f64]) -> bool {
     all
 }
 
-/// Are all numbers of a model that enter its inertia matrix so small?
+/// Are all numbers of a model that enter its inertia matrix that small?
 pub(super) fn modest_model(model: &Model) -> bool {
     let bodies = model.bodies().all(|i| {
         let (body, s) = (&model.bodies[i], model.bodies[i].inertia.second);
@@ -238,7 +238,7 @@ pub(super) fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> 
     Err(overflow(what, model, k))
 }
 
-/// Are these the numbers of a frame?
+/// Rejects a non-finite quantity of a frame.
 pub(super) fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<()> {
     if all_finite(x) {
         return Ok(());
@@ -246,7 +246,7 @@ pub(super) fn finite_frame(what: &str, frame: &FrameInfo, x: &[f64]) -> Result<(
     Err(too_large(&format!("the {what} of frame `{}`", frame.name)))
 }
 
-/// Refuses non-finite results.
+/// Rejects non-finite results.
 #[cold]
 pub(crate) fn too_large(what: &str) -> Error {
     Error::new(ErrorKind::Input, format!("{what} overflows"))

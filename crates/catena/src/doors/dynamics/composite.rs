@@ -10,7 +10,7 @@ use crate::scalar::Fused;
 #[cfg(target_arch = "x86_64")]
 use one_state::OneState;
 
-/// Composite bodies, columns in the widest registers there are.
+/// Composite bodies, with columns in the widest registers available.
 #[derive(Clone, Debug)]
 pub(crate) enum Composite {
     Baseline(Box<CompositeBodies<f64>>),
@@ -20,7 +20,7 @@ pub(crate) enum Composite {
     Avx512(Box<OneState<Avx512Register>>),
 }
 
-/// One state, with a vector in each register where it goes body by body, and several columns in each after that.
+/// One state, with a vector in each register while it proceeds body by body, and several columns in each after that.
 #[cfg(target_arch = "x86_64")]
 mod one_state {
     use super::*;
@@ -84,7 +84,7 @@ mod one_state {
             add_rotors(model, inertia);
         }
 
-        /// Directions P and wrenches M̃P of all freedoms about the origins of their bodies, and those.
+        /// Directions P and wrenches M̃P of all freedoms about the origins of their bodies, and these origins.
         #[inline(always)]
         fn fill_packs(&mut self, model: &Model, q: &[Fused]) {
             let links = &self.links[..];

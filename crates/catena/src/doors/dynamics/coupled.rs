@@ -1,6 +1,6 @@
 //! Dynamics in independent coordinates: the tree's results through the couplings, forward dynamics over clusters.
 //!
-//! The methods of [`Dynamics`] that meet a model with eliminated couplings come here: the state is expanded, the tree's own method
+//! The methods of [`Dynamics`] delegate to these for a model with eliminated couplings: the state is expanded, the tree's method
 //! computes, and the result is contracted ([`Couplings`] has the equations).
 
 use super::{Dynamics, Kept, Native, Wrenches, check_pivots_of, finite_result, too_large};
@@ -19,7 +19,7 @@ use crate::model::{Couplings, FrameInfo, Model};
 use crate::spatial::Force;
 use crate::state::{Base, State, check_length};
 
-/// What belongs to the independent coordinates; the rest of a [`Dynamics`] belongs to the tree.
+/// Data in independent coordinates; the rest of a [`Dynamics`] belongs to the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Coupled {
     /// The model with its couplings.
@@ -31,14 +31,14 @@ pub(super) struct Coupled {
     pub tau: Vec<f64>,
     pub vdot: Vec<f64>,
     factors: ClusterFactorization<f64>,
-    /// Where the factors are, and the tree's positions where code left no factors.
+    /// Where the factors are stored, and the tree's positions where code left no factors.
     kept: Kept,
     positions: Vec<f64>,
     pub matrices: Matrices,
     pub native: Option<Box<Native>>,
 }
 
-/// Matrices of the independent freedoms, each made when first asked for.
+/// Matrices of the independent freedoms, each made when first requested.
 #[derive(Clone, Debug)]
 pub(super) struct Matrices {
     /// A matrix with the tree's rows.
@@ -56,7 +56,7 @@ pub(super) struct Matrices {
 }
 
 impl Coupled {
-    /// Code found the accelerations at the expanded state, and left no factors.
+    /// Records that code computed the accelerations at the expanded state, and left no factors.
     fn leave_positions(&mut self) {
         self.positions.copy_from_slice(&self.state.q);
         self.kept = Kept::AtPositions;
@@ -198,7 +198,7 @@ impl Dynamics {
         coupled
     }
 
-    /// Runs work on both: the tree and the independent coordinates.
+    /// Runs a function on both the tree and the independent coordinates.
     fn with_coupled<T>(
         &mut self,
         work: impl FnOnce(&mut Dynamics, &mut Coupled) -> Result<T>,
@@ -391,7 +391,7 @@ impl Dynamics {
         })
     }
 
-    /// The factorization over clusters as an object of its own. For models without couplings there is
+    /// The factorization over clusters as an object. For models without couplings there is
     /// [`factorization`](Self::factorization).
     pub fn cluster_factorization(&self, state: &State) -> Result<ClusterFactorization<f64>> {
         let (Some(coupled), Some(couplings)) =

@@ -26,7 +26,7 @@ use {
     crate::scalar::{Fused, Vector, Wide},
 };
 
-/// Results and workspaces; quadratic in the number of freedoms, made when first asked for.
+/// Results and workspaces; quadratic in the number of freedoms, made when first requested.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     inverse: Option<InverseDerivatives>,
@@ -150,7 +150,7 @@ impl<V: Vector> Registers<V> {
         }
     }
 
-    /// After that all three matrices. Are all entries found finite?
+    /// All three matrices, after that. Returns whether all entries are finite.
     #[inline(always)]
     fn matrices(&mut self, of: Of, model: &Model, out: [&mut [Fused]; 3]) -> bool {
         let bad = match of {
@@ -236,7 +236,7 @@ mod compiled {
 }
 
 impl Workspaces {
-    /// All three matrices. Are all entries found finite? Springs, dampers and rotors come after that.
+    /// All three matrices. Returns whether all entries are finite. Springs, dampers and rotors are added later.
     fn run(
         &mut self,
         of: Of,
@@ -512,7 +512,7 @@ fn add_product(a: &mut Matrix, b: &Matrix, c: &Matrix) {
     }
 }
 
-/// Matrices that lie one after another.
+/// Matrices stored one after another.
 pub(super) fn share_out(from: &[f64], out: [&mut [f64]; 3]) {
     let mut rest = from;
     for out in out {

@@ -1,4 +1,4 @@
-//! Wrenches on the bodies, those of force elements included, and what sensors measure under them.
+//! Wrenches on the bodies, including those of force elements, and sensor readings under them.
 
 use super::Dynamics;
 use super::checks::{all_finite, too_large};
@@ -9,8 +9,8 @@ use crate::spatial::{Force, Motion, Vec3};
 use crate::state::State;
 
 impl Dynamics {
-    /// A wrench in world axes, its force acting at a point of the world, as the wrench on `body` that
-    /// [`inverse`](Self::inverse) and [`forward`](Self::forward) take.
+    /// Converts a wrench in world axes, with its force acting at a point of the world, to the wrench
+    /// on `body` that [`inverse`](Self::inverse) and [`forward`](Self::forward) take.
     pub fn wrench_on(
         &mut self,
         state: &State,
@@ -34,7 +34,7 @@ impl Dynamics {
         Err(too_large(&format!("the wrench on body `{name}`")))
     }
 
-    /// Hands the wrenches on the bodies to the recursions, with those of force elements. Are there any?
+    /// Passes the wrenches on the bodies to the recursions, with those of force elements. Returns whether there are any.
     pub(super) fn load(&mut self, state: &State, external: &[Force<f64>]) -> Result<bool> {
         self.check_external(external)?;
         if self.model.forces().is_empty() {
@@ -48,7 +48,7 @@ impl Dynamics {
         done.map(|_| true)
     }
 
-    /// The external wrenches with those of force elements; what each element does goes out.
+    /// Adds the wrenches of force elements to the external ones, and returns the action of each element.
     pub(crate) fn loaded(
         &mut self,
         state: &State,
@@ -72,7 +72,7 @@ impl Dynamics {
         Ok(actions)
     }
 
-    /// What every force element of the model does at a state: energy, powers, tension and length.
+    /// The action of every force element of the model at a state: energy, powers, tension and length.
     pub fn force_actions(&mut self, state: &State) -> Result<Vec<Action<f64>>> {
         if self.is_coupled() {
             return self.at_tree(state, Dynamics::force_actions);
@@ -87,7 +87,7 @@ impl Dynamics {
         actions
     }
 
-    /// Jᵀ w of every force element: the efforts that would do the same.
+    /// Jᵀ w of every force element: the equivalent efforts.
     pub fn force_efforts(&mut self, state: &State) -> Result<Vec<Vec<f64>>> {
         if self.is_coupled() {
             return self.coupled_force_efforts(state);
@@ -104,7 +104,7 @@ impl Dynamics {
         Ok(efforts.collect())
     }
 
-    /// Powers of the force elements: what they bring in from outside less what they give to a moving base, and what they dissipate.
+    /// Powers of the force elements: external power supplied minus power given to a moving base, and dissipation.
     pub(crate) fn force_powers(&mut self, state: &State) -> Result<[f64; 2]> {
         let actions = self.force_actions(state)?;
         let work: f64 = actions.iter().map(|action| action.work).sum();
@@ -140,8 +140,8 @@ fn undefined(element: &ForceElement, length: f64) -> Error {
 }
 
 impl Dynamics {
-    /// What the model's sensors measure, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations under wrenches on
-    /// the bodies, as [`inverse`](Self::inverse) takes them; those of constraints are among them.
+    /// Readings of the model's sensors, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations under wrenches on
+    /// the bodies, as [`inverse`](Self::inverse) takes them, including those of constraints.
     pub fn measure(
         &mut self,
         state: &State,

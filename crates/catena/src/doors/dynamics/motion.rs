@@ -83,7 +83,7 @@ impl Dynamics {
         if self.is_coupled() {
             return self.at_tree(state, Dynamics::mechanical_state);
         }
-        self.force_actions(state)?; // an element without a value is named
+        self.force_actions(state)?; // the error names an element without a value
         self.locate(state)?;
         let mechanical = mechanical_state(&self.model, &state.q, &state.v, &self.kinematics);
         let energies = [

@@ -102,7 +102,7 @@ pub(super) enum Path {
 }
 
 impl Path {
-    /// Takes wrenches on the bodies, if there are any.
+    /// Stores wrenches on the bodies, if any.
     pub fn load(&mut self, external: &[Force<f64>]) {
         match self {
             Path::Baseline(work) => {
@@ -119,7 +119,7 @@ impl Path {
         }
     }
 
-    /// Factorizes I(q) over components, and gives the inverses of the pivots.
+    /// Factorizes I(q) over components, and returns the inverses of the pivots.
     pub fn factorize(&mut self, model: &Model, q: &[f64]) -> &[f64] {
         match self {
             Path::Baseline(work) => {
@@ -161,7 +161,7 @@ impl Quads {
     }
 }
 
-/// A state in numbers of the fused path, with its base lifted before.
+/// A state in numbers of the fused path; its base was lifted before.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn fused_view<'a>(state: &'a State, base: &'a Base<Fused>) -> StateView<'a, Fused> {
     StateView {

@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::model::FrameInfo;
 use crate::state::State;
 
-/// Results and workspaces, each made when first asked for.
+/// Results and workspaces, each made when first requested.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     regressor: Option<Matrix>,
@@ -24,9 +24,9 @@ pub(super) struct Store {
 
 impl Dynamics {
     /// Y with τ = Y π, nv × 10 n: efforts as a linear function of the bodies' inertias. The parameters are those of
-    /// [`inertial_parameters`](crate::algorithm::inverse_dynamics::inertial_parameters); rotors, passive and external
-    /// forces and force elements are not in Y π: the efforts of inverse dynamics are Y π and theirs. A gravity gradient, which
-    /// depends on the inertias too, is refused.
+    /// [`inertial_parameters`](crate::algorithm::inverse_dynamics::inertial_parameters); rotors, passive and external forces
+    /// and force elements are not in Y π: the efforts of inverse dynamics are Y π plus theirs. A gravity gradient, which
+    /// depends on the inertias too, is rejected.
     pub fn regressor(&mut self, state: &State, vdot: &[f64]) -> Result<&Matrix> {
         self.model.expect_no_gravity_gradient("the regressor")?;
         if self.is_coupled() {
@@ -62,8 +62,8 @@ impl Dynamics {
         Ok(jacobian)
     }
 
-    /// J I⁻¹ Jᵀ and its inverse Λ, for the Jacobian of a frame (world axes, at the frame's origin). Refused where Λ does not
-    /// exist, with the numbers.
+    /// J I⁻¹ Jᵀ and its inverse Λ, for the Jacobian of a frame (world axes, at the frame's origin). An error with the
+    /// numbers where Λ does not exist.
     pub fn operational_inertia(
         &mut self,
         state: &State,
@@ -90,7 +90,7 @@ impl Dynamics {
         Ok(found)
     }
 
-    /// The centroidal momentum matrix A_G and its rate, with mass, mass centre and inertia of the whole.
+    /// The centroidal momentum matrix A_G and its rate, with mass, mass centre and inertia of the whole system.
     pub fn centroidal_momentum(&mut self, state: &State) -> Result<&CentroidalMomentum> {
         if self.is_coupled() {
             return self.coupled_centroidal_momentum(state);

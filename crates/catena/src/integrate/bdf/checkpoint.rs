@@ -7,7 +7,7 @@ use crate::integrate::{Words, at_time};
 use crate::state::check_length;
 
 impl Bdf {
-    /// Everything needed to continue bit for bit, dense output of the last step included: numbers as their bits.
+    /// Everything needed to resume bit for bit, including dense output of the last step: numbers as their bits.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = self.identity(self.watched.values.len()).to_vec();
         let s = &self.statistics;
@@ -121,7 +121,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// What a checkpoint begins with.
+    /// Header of a checkpoint.
     fn identity(&self, events: usize) -> [u64; 13] {
         let o = &self.options;
         [

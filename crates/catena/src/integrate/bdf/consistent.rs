@@ -9,8 +9,7 @@
 //!
 //! up to ∂E/∂x_d δ_d, which is of order η: the iteration converges linearly, the faster the smaller η (Brown, Hindmarsh & Petzold
 //! 1998). *Given the derivatives*, find all of x: the same with ∂E/∂x alone. λ is halved until ‖A⁻¹E‖ decreases; a smaller η is
-//! tried when that fails. This is for index 1: of a problem of higher index the hidden constraints must be satisfied by the
-//! caller.
+//! tried when that fails. This is for index 1: for a problem of higher index the caller must satisfy the hidden constraints.
 
 use super::failure::Failure;
 use super::integrator::{Bdf, check_numbers, rms};
@@ -24,7 +23,7 @@ use crate::state::check_length;
 pub enum Given {
     /// The differential unknowns; algebraic unknowns and derivatives are sought. Guesses of them are taken from the arguments.
     Differential {
-        /// A time in which the solution changes little, s: the first output time divided by a thousand, say.
+        /// A time in which the solution changes little, s: for example a thousandth of the first output time.
         scale: f64,
     },
     /// All derivatives (zeros for equilibrium); all unknowns are sought.
@@ -40,7 +39,7 @@ const ENOUGH: f64 = 1e-4;
 impl Bdf {
     /// Makes x and ẋ consistent at a time; on success they satisfy the equations to a small fraction of the tolerance.
     ///
-    /// The integrator has to be started afterwards.
+    /// The integrator must be started afterwards.
     pub fn make_consistent<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,

@@ -5,7 +5,7 @@ use crate::dense::Lu;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 
-/// Fills ∂E/∂x + σ ∂E/∂ẋ at (t, x, ẋ): the arguments are t, x, ẋ, σ and the matrix, which comes in as zeros.
+/// Fills ∂E/∂x + σ ∂E/∂ẋ at (t, x, ẋ): the arguments are t, x, ẋ, σ and the matrix, zero on entry.
 pub type JacobianFn<'a> = dyn FnMut(f64, &[f64], &[f64], f64, &mut Matrix) -> Result<()> + 'a;
 
 /// A problem of moderate size: E is a function, its matrix comes from another or from differences, and linear systems are

@@ -21,7 +21,7 @@
 
 use super::MAX_ORDER;
 
-/// Differences kept: orders 0…5, and one more to judge an increase of order.
+/// Differences kept: orders 0…5, and one more to assess an increase of order.
 pub(super) const LEVELS: usize = MAX_ORDER + 2;
 
 /// Coefficients of a step, (2) and (3).
@@ -42,7 +42,7 @@ pub(super) struct Coefficients {
 #[derive(Clone, Debug)]
 pub(super) struct History {
     n: usize,
-    values: Vec<f64>,                // φ, one after the other
+    values: Vec<f64>,                // φ, one after another
     pub(super) spans: [f64; LEVELS], // ψᵢ at [i − 1]
 }
 
@@ -169,7 +169,7 @@ impl History {
         sum
     }
 
-    /// (6); the correction itself is kept beyond, to judge an increase of order after the next step.
+    /// (6); the correction itself is stored after them, to assess an increase of order after the next step.
     pub(super) fn advance(&mut self, c: &Coefficients, correction: &[f64]) {
         let k = c.order;
         for j in 1..=k {

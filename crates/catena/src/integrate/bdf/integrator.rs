@@ -55,11 +55,11 @@ pub struct Bdf {
     /// Order and size of the last step.
     pub(super) used_order: usize,
     pub(super) used_size: f64,
-    /// Steps of this size and order, the present one included, as far as they matter.
+    /// Number of steps of this size and order, including the present one, as far as it matters.
     pub(super) steady: usize,
-    /// Do order and size still grow with every step?
+    /// Whether order and size still grow with every step.
     pub(super) starting: bool,
-    /// Has no step been taken since the start, so that the history is only a derivative?
+    /// Whether no step has been taken since the start, so that the history is only a derivative.
     pub(super) fresh: bool,
     pub(super) matrix: Linearization,
     pub(super) caution: f64,
@@ -182,7 +182,7 @@ impl Bdf {
         self.t_old
     }
 
-    /// What it has cost.
+    /// Cost so far.
     pub fn statistics(&self) -> BdfStatistics {
         self.statistics
     }
@@ -681,7 +681,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// The solution at a time within the last step, with its derivative, which is that of the polynomial: of one order less, and not projected.
+    /// The solution at a time within the last step, with its derivative, which is that of the polynomial: one order lower, and not projected.
     pub fn interpolate_with_rate<P: Implicit + ?Sized>(
         &self,
         problem: &mut P,

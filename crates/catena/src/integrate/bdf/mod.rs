@@ -28,8 +28,8 @@
 //! # Ok::<(), catena::Error>(())
 //! ```
 //!
-//! **Higher index.** Constraints on positions make multipliers of index 3, with the constraint's derivative as a further equation
-//! (Gear, Gupta & Leimkuhler) of index 2. Errors of such unknowns are larger than those of the others by 1/hᵏ⁻¹ without
+//! **Higher index.** Constraints on positions make multipliers of index 3, or, with the constraint's derivative as an additional
+//! equation (Gear, Gupta & Leimkuhler), of index 2. Errors of such unknowns are larger than those of the others by 1/hᵏ⁻¹ without
 //! harming them; a [`Role`] with the right index scales them by hᵏ⁻¹ in every norm, and
 //! [`BdfOptions::exclude_algebraic`] leaves algebraic unknowns out of the error test altogether.
 
@@ -90,15 +90,15 @@ pub trait Implicit {
     /// the step is repeated with a smaller size.
     fn linearize(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()>;
 
-    /// Overwrites the right-hand side by the solution with the matrix last prepared.
+    /// Overwrites the right-hand side with the solution for the matrix last prepared.
     fn solve(&mut self, rhs: &mut [f64]) -> Result<()>;
 
-    /// Is unknown i differential or algebraic? Asked at the start only.
+    /// Whether unknown i is differential or algebraic. Queried at the start only.
     fn role(&self, _i: usize) -> Role {
         Role::Differential
     }
 
-    /// Does unknown i take part in the error test? Asked at the start only. Auxiliary quadratures may be left out.
+    /// Whether unknown i takes part in the error test. Queried at the start only. Auxiliary quadratures may be left out.
     fn tested(&self, _i: usize) -> bool {
         true
     }
@@ -141,8 +141,8 @@ pub struct BdfOptions {
     pub min_step: f64,
     /// First step to try, s; chosen from the derivative if not given.
     pub initial_step: Option<f64>,
-    /// Are algebraic unknowns left out of the error test? Needed for multipliers of index 2 and 3 unless their [`Role`] says
-    /// so; with index 1 it saves steps where only the differential unknowns matter.
+    /// Whether algebraic unknowns are left out of the error test. Needed for multipliers of index 2 and 3 unless their
+    /// [`Role`] says so; with index 1 it saves steps where only the differential unknowns matter.
     pub exclude_algebraic: bool,
     /// Allowed error of Newton's method, in units of the tolerance.
     pub newton_tolerance: f64,
@@ -212,7 +212,7 @@ impl BdfOptions {
     }
 }
 
-/// What a run has cost so far.
+/// Cost of a run so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BdfStatistics {
     /// Steps taken.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The factor in (1) compensates the change of c, on average between the parts of the matrix with and without it. The rate is
-//! kept from step to step while matrix and c are unchanged, so that one iteration may be enough; it is not taken as better than
+//! kept from step to step while matrix and c are unchanged, so that one iteration may be enough; it is not assumed to be better than
 //! ρ/(1 − ρ) = 0.05, a departure from DASSL: a rate of 10⁻⁸ measured with a new matrix would accept every first iteration long after
 //! the matrix has become outdated, and at a fixed step size the error would no longer show the order. The matrix is updated when c has
 //! left [0.6 c₀, c₀/0.6], or when the iteration fails with an old one; if it fails with a new one, the step is too large.
@@ -31,7 +31,7 @@ const LEAST_REMEMBERED: f64 = 0.05;
 /// A first correction below this, in units of the Newton tolerance, counts as convergence.
 const NEGLIGIBLE: f64 = 1e-4;
 
-/// Where the problem was last linearized.
+/// The point at which the problem was last linearized.
 #[derive(Clone, Debug)]
 pub(super) struct Linearization {
     pub(super) valid: bool,

@@ -1,4 +1,4 @@
-//! A constraint has numbers that are possible, and says something that none before it says.
+//! Checks that a constraint has valid numbers and does not repeat an earlier one.
 
 use super::joints::joint_numbers;
 use super::{finite_vector, model_error};
@@ -9,7 +9,7 @@ use crate::spatial::Vec3;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Every number of a constraint is finite and possible.
+/// Every number of a constraint is finite and valid.
 pub(super) fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
     let finite = |x: f64, what: &str| {
         if x.is_finite() {
@@ -140,7 +140,7 @@ fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<
     Err(model_error(&spec.place, message))
 }
 
-/// A surface has a radius, and what rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
+/// A surface has a radius, and a body that rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
 pub(super) fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()> {
     let refuse = |message: String| {
         let message = format!("constraint `{}`: {message}", spec.name);
@@ -169,11 +169,11 @@ pub(super) fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()
     }
 }
 
-/// What constraints say, so that the next one is compared with those that say the same and not with all.
+/// Conditions of constraints, by kind, so that each new one is compared only with those of its kind.
 #[derive(Default)]
 pub(in crate::model) struct Said(HashMap<Content, Arc<str>>);
 
-/// What a constraint says, by numbers that can be compared exactly.
+/// Condition of a constraint, in numbers that can be compared exactly.
 #[derive(PartialEq, Eq, Hash)]
 enum Content {
     /// This coordinate moves as given.
@@ -196,7 +196,7 @@ impl Content {
                 let rotation = pose.rotation.rows().into_iter().flatten();
                 rotation.chain(pose.translation.to_array())
             });
-            // a contact that rolls says what one without rolling says, and more
+            // a rolling contact implies the contact without rolling
             let kind = match constraint.kind() {
                 "rolling" => "contact",
                 kind => kind,
@@ -226,7 +226,7 @@ impl Content {
     }
 }
 
-/// A constraint, bodies and coordinates by number, is possible and says something that none before it says.
+/// A constraint, with bodies and coordinates by number, is valid and does not repeat an earlier one.
 pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Result<()> {
     let refuse = |message: String| Err(model_error(&new.place, message));
     if let Some([parent, child]) = new.bodies()

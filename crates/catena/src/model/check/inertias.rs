@@ -1,4 +1,4 @@
-//! A link has a mass and a tensor that its equations of motion can be solved with; whether a rigid body can have them is another question.
+//! Checks that the equations of motion can be solved with a link's mass and tensor; whether a rigid body can have them is a separate check.
 
 use super::finite_vector;
 use crate::error::{Error, ErrorKind, Result};
@@ -40,7 +40,7 @@ pub(super) fn inertial(link: &LinkSpec) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with an inertia that no rigid body can have, though its equations of motion can be solved: a negative principal
+/// What makes an inertia impossible for a rigid body, although its equations of motion can be solved: a negative principal
 /// moment, inertia without mass, a broken triangle inequality (the largest principal moment is at most the sum of the others).
 ///
 /// Tensors in files are rounded. The inequality has a relative tolerance of 1e-6, for tensors written with six digits; a rounded zero

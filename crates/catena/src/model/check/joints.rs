@@ -1,4 +1,4 @@
-//! A joint has finite placements and axes, and freedoms with numbers that are possible.
+//! Checks that a joint has finite placements and axes, and freedoms with valid numbers.
 
 use super::{finite_vector, model_error, pose};
 use crate::error::Result;

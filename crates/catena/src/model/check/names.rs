@@ -1,4 +1,4 @@
-//! Names are lines of text, unique, and refer to something that is there.
+//! Checks that names are lines of text, unique, and refer to something that exists.
 
 use super::model_error;
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -8,7 +8,7 @@ use crate::model::constraint::{ConstraintSpec, RuleSpec};
 use crate::text::is_hidden;
 use std::collections::{HashMap, HashSet};
 
-/// Names are there, unique, and refer to something.
+/// Names exist, are unique, and refer to something.
 pub(in crate::model) fn names(builder: &ModelBuilder) -> Result<()> {
     texts(builder)?;
     let mut links = HashMap::from([(
@@ -185,7 +185,7 @@ fn texts(builder: &ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// Constraints have names of their own and refer to links.
+/// Constraints have unique names and refer to links.
 fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
     let mut taken: HashMap<&str, &str> = HashMap::new();
     for joint in &builder.joints {
@@ -230,7 +230,7 @@ fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Re
     Ok(())
 }
 
-/// Force elements have names of their own and refer to links.
+/// Force elements have unique names and refer to links.
 fn force_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
     let mut taken = HashSet::new();
     for spec in &builder.forces {
@@ -278,7 +278,7 @@ pub(in crate::model) fn no_coordinate(tree: &Tree, spec: &ConstraintSpec, name: 
     }
 }
 
-/// The name most like a mistyped one.
+/// The name closest to a mistyped one.
 fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|other| (distance(name, other), other))

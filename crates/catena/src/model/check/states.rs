@@ -1,4 +1,4 @@
-//! What only states of the whole model show: a freedom without inertia, a wheel that tilts against what it rolls on.
+//! Checks that need states of the whole model: a freedom without inertia, a wheel that tilts against the wheel it rolls on.
 
 use super::model_error;
 use crate::algorithm::factorization::Factorization;
@@ -17,9 +17,9 @@ const STATES: std::ops::RangeInclusive<u64> = 1..=3;
 /// No freedom is without inertia: m̂ of every freedom is positive at some state.
 ///
 /// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
-/// to resist its effort, unless [`sharp_pivots`] finds the little there is.
+/// to resist its effort, unless [`sharp_pivots`] finds a small inertia.
 ///
-/// The error for a freedom that has none comes back as a value: a reader may turn it into a warning.
+/// The error for a freedom without inertia is returned as a value: a reader may turn it into a warning.
 pub(in crate::model) fn mobility(model: &Model) -> Result<Option<Error>> {
     let mut factors = Factorization::new(model);
     let mut best = vec![0.0f64; model.nv()];
@@ -103,7 +103,7 @@ fn sharp_pivots(model: &Model) -> Vec<bool> {
     known
 }
 
-/// A wheel on a wheel touches it in the plane of both only while their axes are parallel: the joints must keep them so, at every state.
+/// A wheel touches another in the plane of both only while their axes are parallel: the joints must keep them parallel in every state.
 pub(in crate::model) fn parallel_axes(model: &Model) -> Result<()> {
     for constraint in model.constraints() {
         let Rule::Contact {

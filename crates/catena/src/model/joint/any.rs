@@ -1,7 +1,7 @@
-//! A joint whose kind is known only when the program runs.
+//! A joint whose kind is known only at run time.
 //!
-//! Revolute and prismatic joints, of which machines are made, are inlined into the recursion that asks. The rarer kinds are
-//! compiled once per scalar ([`Scalar::apart`]), not once per recursion.
+//! Revolute and prismatic joints, the most common, are inlined into the calling recursion. The rarer kinds are compiled
+//! once per scalar ([`Scalar::apart`]), not once per recursion.
 
 use super::{Joint, JointKind, Pivots, PivotsMut, Setting, with_joint};
 use crate::scalar::{Parameter, Scalar, Task};
@@ -27,7 +27,7 @@ pub(crate) struct AnyJoint<'a, S> {
     pub pose: &'a Pose<S>,
 }
 
-/// The method for the usual kinds inlined, for the others as a task.
+/// The method, inlined for the usual kinds, as a task for the others.
 macro_rules! usual_or_task {
     ($any:ident, $joint:ident => $usual:expr, $task:expr) => {
         match $any.kind {
@@ -72,7 +72,7 @@ impl<S: Scalar> AnyJoint<'_, S> {
         usual_or_task!(self, joint => joint.project(f, out), Project { any: self, f, out })
     }
 
-    /// The columns of P in the axes into which `axes` turns body axes; those beyond the joint's freedoms are zero.
+    /// The columns of P in the axes to which `axes` rotates body axes; those beyond the joint's freedoms are zero.
     #[inline(always)]
     pub(crate) fn columns_in(self, axes: Mat3<S>) -> [Motion<S>; 6] {
         usual_or_task!(self, joint => {
@@ -150,7 +150,7 @@ impl<S: Scalar> Task for PoseOf<'_, S> {
     }
 }
 
-/// A task on a joint at a state: its numbers, and what it does with the joint.
+/// A task on a joint at a state: the joint's numbers, and the work.
 macro_rules! task {
     ($name:ident[$($generics:tt)*][$($names:tt)*] { $($field:ident: $type:ty,)* } $joint:ident => $output:ty, $body:expr) => {
         /// Work on an [`AnyJoint`].

@@ -109,7 +109,7 @@ impl JointKind {
         }
     }
 
-    /// Where the quaternion starts among the position coordinates, if there is one.
+    /// Index of the quaternion among the position coordinates, if there is one.
     pub fn quaternion(self) -> Option<usize> {
         match self {
             JointKind::Spherical => Some(0),
@@ -118,7 +118,7 @@ impl JointKind {
         }
     }
 
-    /// Do its coordinates keep their values when parent and child are exchanged?
+    /// Whether its coordinates keep their values when parent and child are exchanged.
     pub(crate) fn keeps_coordinates(self) -> bool {
         !matches!(
             self,
@@ -135,7 +135,7 @@ impl JointKind {
         q
     }
 
-    /// For each velocity coordinate: suffix of its name, and is it a rotation?
+    /// For each velocity coordinate: suffix of its name, and whether it is a rotation.
     pub fn freedoms(self) -> &'static [(&'static str, bool)] {
         match self {
             JointKind::Fixed => &[],
@@ -156,7 +156,7 @@ impl JointKind {
         }
     }
 
-    /// Has the joint an axis?
+    /// Whether the joint has an axis.
     pub fn has_axis(self) -> bool {
         !matches!(
             self,

@@ -75,7 +75,7 @@ pub(crate) struct PivotsMut<'a, S, P> {
     pub dofs: &'a [DofNumbers<P>],
 }
 
-/// What algorithms need of a joint at one state. All quantities are in the axes and at the origin of the carried body.
+/// A joint at one state, as algorithms need it. All quantities are in the axes and at the origin of the carried body.
 pub(crate) trait Joint<S: Scalar>: Copy {
     /// Number of freedoms.
     const NV: usize;
@@ -125,8 +125,8 @@ pub(crate) trait Joint<S: Scalar>: Copy {
         psi
     }
 
-    /// Inward pass: the bias wrench `z` of the body, minus what the efforts `tau` transmit. `freed` gets
-    /// τ̂/m̂, the acceleration of each freedom with the parent fixed.
+    /// Inward pass: the bias wrench `z` of the body, minus the part transmitted by the efforts `tau`. Writes
+    /// `freed`, which is τ̂/m̂, the acceleration of each freedom with the parent fixed.
     fn inward<P: Parameter<S>>(
         self,
         z: Force<S>,
@@ -146,8 +146,8 @@ pub(crate) trait Joint<S: Scalar>: Copy {
     ) -> Motion<S>;
 }
 
-/// One freedom of [`Joint::eliminate`]: stores ψ and 1/m̂. `renamed` and `renamed renamed` bring ψ back to body axes.
-/// (Macros, not closures: those would not be inlined into code compiled for a wider instruction set.)
+/// One freedom of [`Joint::eliminate`]: stores ψ and 1/m̂. `renamed` and `renamed renamed` transform ψ back to body
+/// axes. (Macros, not closures: those would not be inlined into code compiled for a wider instruction set.)
 macro_rules! pivot {
     ($eliminated:expr, $pivots:ident, $k:expr $(, $restore:ident)*) => {{
         let eliminated = $eliminated;

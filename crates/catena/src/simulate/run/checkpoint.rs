@@ -1,4 +1,4 @@
-//! The state of a run as words from which it continues bit for bit.
+//! The state of a run as words, from which it resumes bit for bit.
 
 use super::Simulation;
 use super::happenings::{KINDS, RECORD, Record};
@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::simulate::control::ActuatorUse;
 
 impl Simulation {
-    /// Everything needed to continue bit for bit, audit included.
+    /// Everything needed to resume bit for bit, including the audit.
     pub fn checkpoint(&self) -> Vec<u64> {
         let mut words = vec![
             self.samples,

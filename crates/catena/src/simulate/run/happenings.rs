@@ -1,4 +1,4 @@
-//! What events do to a run: friction that changes its mode, impacts, stops that are touched and left; and the books kept of it.
+//! Effects of events on a run: mode changes of friction, impacts, contact with stops; and their records.
 
 use super::Simulation;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::simulate::tree_system::{Change, Overrun, TreeSystem};
 /// An event that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Happened {
-    /// Name of the event function, or what dry friction or a stop began to do.
+    /// Name of the event function, or the action that dry friction or a stop began.
     pub name: String,
     /// When, s.
     pub time: f64,
@@ -23,7 +23,7 @@ pub struct Happened {
 struct Tally {
     times: u64,
     duration: f64,
-    /// Since when it lasts, if it does.
+    /// Since when, if it is still lasting.
     since: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-/// What friction and stops have done to a freedom.
+/// Record of the action of friction and stops on a freedom.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record {
     held: Tally,
@@ -125,7 +125,7 @@ impl Record {
     }
 }
 
-/// What can happen to a freedom with dry friction or a stop, in the order of their numbers.
+/// Kinds of events of a freedom with dry friction or a stop, in the order of their numbers.
 pub(super) const KINDS: [&str; 10] = [
     "is held by dry friction",
     "slips",
@@ -151,7 +151,7 @@ fn at_limit(kind: usize, touch: Touch) -> usize {
 }
 
 impl Simulation {
-    /// Events that have happened so far, in order: those of the event functions, and what dry friction and stops did.
+    /// Events so far, in order: those of the event functions, of dry friction and of stops.
     pub fn events(&self) -> Vec<Happened> {
         let own = self.system.event_functions();
         let cushions = self.system.cushion_dofs().map(|(dof, _)| dof);
@@ -173,7 +173,7 @@ impl Simulation {
             .collect()
     }
 
-    /// What dry friction has held until now.
+    /// The freedoms that dry friction has held so far.
     pub(super) fn held(&self, now: f64) -> Vec<Held> {
         let rigid = self.system.friction_dofs().zip(&self.records);
         rigid
@@ -186,7 +186,7 @@ impl Simulation {
             .collect()
     }
 
-    /// What stops have done until now.
+    /// The actions of stops so far.
     pub(super) fn stopped(&self, now: f64) -> Vec<Stopped> {
         let rigid = self.system.friction_dofs().map(|dof| (dof, false));
         let soft = self.system.cushion_dofs().map(|(dof, _)| (dof, true));
@@ -204,14 +204,14 @@ impl Simulation {
         stops
     }
 
-    /// Lets dry friction choose anew at a time within the last step, and goes on from there.
+    /// Chooses the modes of dry friction anew at a time within the last step, and continues from there.
     pub(super) fn change_friction(&mut self, t: f64, stopped: Option<usize>) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
             self.engine.interpolate(&mut self.system, t, &mut y)?;
             let changes = self.system.choose_modes(t, &mut y, stopped)?;
             match changes.is_empty() {
-                // a freedom that slips has turned back
+                // a slipping freedom has reversed
                 true => self.engine.resume(&mut self.system, t, &y)?,
                 false => {
                     let longest = f64::INFINITY;
@@ -226,7 +226,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// When the limit itself was reached, of an event on the far side of its slack within the last step.
+    /// The time within the last step at which the limit itself was reached, for an event beyond its slack.
     pub(super) fn time_at_limit(&mut self, event: f64) -> Result<f64> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
@@ -243,7 +243,7 @@ impl Simulation {
         found
     }
 
-    /// Lets the freedoms that reach their limits at a time within the last step strike, and goes on from there.
+    /// Applies the impacts of freedoms that reach their limits at a time within the last step, and continues from there.
     pub(super) fn strike(&mut self, t: f64) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
@@ -261,7 +261,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Lets a soft stop change its mode at a time within the last step, and goes on from there.
+    /// Changes the mode of a soft stop at a time within the last step, and continues from there.
     pub(super) fn change_cushion(&mut self, t: f64, index: usize, which: usize) -> Result<()> {
         let mut y = std::mem::take(&mut self.y);
         let mut go = || {
@@ -339,7 +339,7 @@ impl Simulation {
         Ok(true)
     }
 
-    /// Notes that something of a kind has happened to a freedom.
+    /// Records an event of a kind for a freedom.
     fn note(&mut self, t: f64, index: usize, kind: usize) {
         let own = self.system.event_functions().len();
         self.happened.push((own + KINDS.len() * index + kind, t));

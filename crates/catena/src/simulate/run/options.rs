@@ -1,4 +1,4 @@
-//! What to simulate: how time is stepped, how long, and how often a sample is taken.
+//! Options of a simulation: integrator, duration, and sampling interval.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::{FixedMethod, Method, Tolerances};
@@ -37,7 +37,7 @@ pub enum Integrator {
 }
 
 impl Integrator {
-    /// Allowed relative error of the laws. A run should conserve its energy to about its tolerance per step; a thousand times that
+    /// Allowed relative error of the laws. A run should balance its energy to about its tolerance per step; a thousand times that
     /// is a breach.
     pub(super) fn allowed(&self) -> f64 {
         match self {
@@ -68,7 +68,7 @@ impl Integrator {
     }
 }
 
-/// What to simulate.
+/// Options of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationOptions {
     /// How time is stepped.

@@ -1,4 +1,4 @@
-//! The error of a run, from a second one that is more accurate.
+//! The error of a run, estimated by a second, more accurate run.
 
 use super::Simulation;
 use super::options::{Integrator, SimulationOptions};

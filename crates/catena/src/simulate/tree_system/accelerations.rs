@@ -1,4 +1,4 @@
-//! Which accelerations follow at a state: by the recursions, under constraints, or by other equations of motion.
+//! Accelerations at a state: by the recursions, under constraints, or by other equations of motion.
 
 use super::TreeSystem;
 use crate::error::Result;
@@ -6,12 +6,12 @@ use crate::simulate::dry_friction::Mode;
 use crate::spatial::Force;
 use crate::state::State;
 
-/// What acts at an instant, and the accelerations it causes.
+/// Forces at an instant, and the accelerations they cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     /// Efforts.
     pub tau: Vec<f64>,
-    /// Efforts of dry friction, holding efforts included; zero where there is none.
+    /// Efforts of dry friction, including holding efforts; zero where there is none.
     pub friction: Vec<f64>,
     /// Efforts of stops; zero where there are none.
     pub stops: Vec<f64>,
@@ -87,7 +87,7 @@ impl TreeSystem {
             }
         }
         if let (Some(closing), false) = (&mut self.closing, self.friction.unique) {
-            // I x = E (λ − λ') + Jᵀ μ with x = 0: what the constraints carry instead
+            // I x = E (λ − λ') + Jᵀ μ with x = 0: the load that the constraints carry instead
             let (_, change) = closing.respond(&shifted);
             for (multiplier, change) in constrained.multipliers.iter_mut().zip(change) {
                 *multiplier -= change;
@@ -96,7 +96,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Mobility of the freedoms held, at the state loaded.
+    /// Mobility of the held freedoms, at the loaded state.
     pub(super) fn prepare_friction(&mut self, t: f64) -> Result<()> {
         let Some(closing) = &mut self.closing else {
             return Ok(());
@@ -116,12 +116,12 @@ impl TreeSystem {
         self.friction.prepare(held, &self.state.q, respond, &alone)
     }
 
-    /// Evaluates the dynamics at the state loaded; v̇ goes out.
+    /// Evaluates the dynamics at the loaded state, into `vdot`.
     pub(in crate::simulate) fn accelerate(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         self.drive(t)?;
         self.friction.slip(&self.state.v);
         let holds = self.friction.holds();
-        // with other equations, too: in a closed chain it projects the state, and leaves the rows that violations and power are judged by
+        // with other equations, too: in a closed chain it projects the state, and evaluates the rows needed for violations and power
         if self.equations.is_none() || self.closing.is_some() || holds {
             self.forward(t, vdot)?;
         }
@@ -143,7 +143,7 @@ impl TreeSystem {
 const STAYS: f64 = 1e-9;
 
 impl TreeSystem {
-    /// Accelerations from the equations that were chosen, if any, under the efforts of friction, holding ones included.
+    /// Accelerations from the equations that were chosen, if any, under the efforts of friction, including holding efforts.
     fn forward_by_equations(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         if self.equations.is_none() {
             return Ok(());
@@ -157,7 +157,7 @@ impl TreeSystem {
         let (tau, external) = (&self.resisted, &self.external);
         let equations = &mut chosen.0;
         equations.solve(t, &self.state, tau, external, vdot, &mut multipliers)?;
-        // what is held stays at rest, not only to round-off
+        // held freedoms stay exactly at rest, not only to round-off
         let size = vdot.iter().fold(1.0f64, |size, x| size.max(x.abs()));
         for j in self.friction.held() {
             let own = &mut vdot[self.friction.freedoms[j]];
@@ -197,7 +197,7 @@ impl TreeSystem {
         }
     }
 
-    /// Efforts with those of dry friction and soft stops.
+    /// Efforts plus those of dry friction and soft stops.
     pub(super) fn resist(&mut self) {
         self.resisted.copy_from_slice(&self.tau);
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {

@@ -1,4 +1,4 @@
-//! Efforts of the controller and wrenches of loads, what sensors measure for it, and the instants of a sampled controller.
+//! Efforts of the controller and wrenches of loads, its sensor readings, and the instants of a sampled controller.
 
 use super::TreeSystem;
 use crate::algorithm::constrained::{Axes, Rows};
@@ -10,7 +10,7 @@ use crate::state::State;
 use std::sync::Arc;
 
 impl TreeSystem {
-    /// Efforts and external wrenches at the state loaded.
+    /// Efforts and external wrenches at the loaded state.
     pub(super) fn drive(&mut self, t: f64) -> Result<()> {
         match &self.hold {
             Some(hold) => hold.efforts(t, &mut self.tau),
@@ -33,7 +33,7 @@ impl TreeSystem {
         done
     }
 
-    /// Efforts at an instant of a continuous controller, as far as actuators give them.
+    /// Efforts of a continuous controller at an instant, within the limits of the actuators.
     pub(in crate::simulate) fn efforts_at(
         &mut self,
         t: f64,
@@ -45,7 +45,7 @@ impl TreeSystem {
         Ok(&self.tau)
     }
 
-    /// Lets the controller say what it demands at the state loaded.
+    /// Evaluates the demand of the controller at the loaded state.
     fn command(&mut self, t: f64) -> Result<()> {
         if matches!(self.inputs.controller, Controller::Own(_)) {
             return self.command_by_own(t);
@@ -62,7 +62,7 @@ impl TreeSystem {
         inputs.efforts(t, state, model, dynamics, actuated, demand)
     }
 
-    /// The same for a controller of one's own: it is taken out meanwhile, so that it can ask the rest for what sensors measure.
+    /// The same for a user-defined controller: it is moved out meanwhile, so that it can read sensors through the rest of the system.
     fn command_by_own(&mut self, t: f64) -> Result<()> {
         let mut controller = std::mem::replace(&mut self.inputs.controller, Controller::None);
         if let Controller::Own(law) = &mut controller {
@@ -102,8 +102,8 @@ impl TreeSystem {
         done
     }
 
-    /// What the model's sensors measure at an instant, under what acts then: six numbers each
-    /// ([`Sensor::measures`](crate::model::Sensor::measures)).
+    /// Readings of the model's sensors at an instant, under the forces acting then: six numbers
+    /// each ([`Sensor::measures`](crate::model::Sensor::measures)).
     pub fn measure(&mut self, t: f64, state: &State) -> Result<Vec<[f64; 6]>> {
         if self.model.sensors().is_empty() {
             return Ok(Vec::new());
@@ -139,12 +139,12 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// What the controller or a load complained about, if anything: no shorter step helps.
+    /// Error of the controller or of a load, if any: no shorter step helps.
     pub(crate) fn take_complaint(&mut self) -> Option<Error> {
         self.complaint.take()
     }
 
-    /// Has this freedom an actuator?
+    /// Does this freedom have an actuator?
     pub(crate) fn drives(&self, freedom: usize) -> bool {
         self.actuated.drives[freedom]
     }
@@ -159,7 +159,7 @@ impl TreeSystem {
         self.hold.as_ref().map_or(f64::INFINITY, Hold::next_time)
     }
 
-    /// Runs a sampled controller at its next instant, of which y is the state.
+    /// Runs a sampled controller at its next instant, whose state is y.
     pub(crate) fn sample(&mut self, y: &[f64]) -> Result<()> {
         let t = self.next_sampling();
         let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -172,7 +172,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// What the controller demands at an instant; what it last demanded, if it is sampled.
+    /// Demand of the controller at an instant; its last demand, if it is sampled.
     pub(crate) fn demand(&mut self, t: f64, y: &[f64]) -> Result<&[f64]> {
         if self.hold.is_none() {
             let (nq, nv) = (self.model.nq(), self.model.nv());
@@ -200,7 +200,7 @@ impl TreeSystem {
         words
     }
 
-    /// Takes up what [`control_checkpoint`](Self::control_checkpoint) gave; the rest of the words goes out.
+    /// Restores the output of [`control_checkpoint`](Self::control_checkpoint) and returns the remaining words.
     pub(crate) fn restore_control<'a>(&mut self, words: &'a [u64]) -> Result<&'a [u64]> {
         let foreign = || {
             Error::new(

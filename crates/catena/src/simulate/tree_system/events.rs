@@ -1,4 +1,4 @@
-//! Functions whose changes of sign are events, and what an integrator may have stepped over.
+//! Functions whose changes of sign are events, and events that an integrator may have stepped over.
 
 use super::TreeSystem;
 use crate::error::Result;
@@ -78,7 +78,7 @@ impl EventFunction {
     }
 }
 
-/// What an event of the system itself is about, by its index.
+/// Meaning of an event of the system itself, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The mode of this freedom with dry friction or a rigid stop ends.
@@ -90,7 +90,7 @@ pub(crate) enum Cause {
 }
 
 impl TreeSystem {
-    /// What the event of this index is about, counted after those of the event functions.
+    /// Meaning of the event of this index, counted after those of the event functions.
     pub(crate) fn cause(&self, index: usize) -> Cause {
         let (modes, gates) = (self.friction.freedoms.len(), self.gates.len());
         if index < modes {
@@ -162,7 +162,7 @@ impl TreeSystem {
     }
 }
 
-/// normal · p − offset. What is below the round-off of its own terms is zero: a motion within the plane crosses it nowhere.
+/// normal · p − offset. A value below the round-off of its terms is zero: a motion within the plane crosses it nowhere.
 pub(super) fn distance(normal: [f64; 3], offset: f64, p: Vec3<f64>) -> f64 {
     // in a unit that lets products with the normal neither overflow nor vanish
     let (normal, unit) = Vec3::from_array(normal).scaled();
@@ -175,7 +175,7 @@ pub(super) fn distance(normal: [f64; 3], offset: f64, p: Vec3<f64>) -> f64 {
 }
 
 impl TreeSystem {
-    /// Remaining reserve of the holding friction of each freedom, after an evaluation at the state loaded. Where holding efforts are not
+    /// Remaining reserve of the holding friction of each freedom, after an evaluation at the loaded state. Where holding efforts are not
     /// unique, the same fraction of each level is left.
     fn spare_of_held(&mut self, t: f64) -> Result<Vec<f64>> {
         let all = 0..self.friction.freedoms.len();
@@ -192,7 +192,7 @@ impl TreeSystem {
     }
 }
 
-/// What went wrong within a step without an event.
+/// A failure within a step without an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overrun {
     /// A freedom slips against its direction: it was released and came back.

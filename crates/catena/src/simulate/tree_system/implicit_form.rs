@@ -1,4 +1,4 @@
-//! The equations of motion in implicit form, and what acts in those in other coordinates.
+//! The equations of motion in implicit form, and the forces for equations in other coordinates.
 
 use super::TreeSystem;
 use crate::error::Result;
@@ -76,8 +76,8 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Prepares efforts (with dry friction) and external wrenches at an instant, for equations in other coordinates; the
-    /// powers go out, without that of constraints.
+    /// Prepares efforts (with dry friction) and external wrenches at an instant, for equations in other coordinates;
+    /// returns the powers, without that of constraints.
     pub(crate) fn act(&mut self, t: f64, y: &[f64], vdot: &[f64]) -> Result<[f64; 2]> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         self.load(t, &y[..nq], &y[nq..nq + nv]);

@@ -8,7 +8,7 @@ use crate::simulate::closing::Closing;
 use crate::simulate::dry_friction::{Mode, Standing, Touch};
 use crate::simulate::stops::{self, BEYOND, Cushion, Gate, Press};
 
-/// A change of what a freedom with dry friction or a rigid stop does.
+/// A mode change of a freedom with dry friction or a rigid stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
     /// Which of them.
@@ -18,8 +18,8 @@ pub(crate) struct Change {
 }
 
 impl TreeSystem {
-    /// From now on dry friction has modes, beginning with this state; velocities that are exactly zero stay so where friction
-    /// holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
+    /// From now on dry friction has modes, starting with this state; velocities that are exactly zero stay zero where
+    /// friction holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
     pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
         self.followed = true;
         let nothing = self.friction.freedoms.is_empty() && self.cushions.is_empty();
@@ -48,7 +48,7 @@ impl TreeSystem {
         }
         self.choose_modes(t, y, None)?;
         if self.has_no_modes() {
-            // what is wrong with the start is told before the integrator begins
+            // errors in the initial state are reported before the integrator starts
             self.load(t, &y[..nq], &y[nq..nq + nv]);
             let mut vdot = vec![0.0; nv];
             self.accelerate(t, &mut vdot)?;
@@ -56,7 +56,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Rigid stops need a start within their limits, up to round-off, which is removed.
+    /// Rigid stops need an initial state within their limits, up to round-off, which is removed.
     fn start_within_limits(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let slack = BEYOND * stops::slack(self.closing.is_some());
@@ -97,12 +97,12 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Is there nothing that slips, is held or is stopped, in a tree?
+    /// Whether nothing slips, is held or is stopped, in a tree.
     fn has_no_modes(&self) -> bool {
         self.friction.freedoms.is_empty() && self.closing.is_none()
     }
 
-    /// Chooses modes again at an event. `stopped` is the freedom whose velocity has become zero, if it is that event; others
+    /// Chooses modes anew at an event. `stopped` is the freedom whose velocity has become zero, if that is the event; others
     /// that come to rest within the resolution of time stop with it, and so do those that constraints fix to freedoms at rest.
     /// Returns the changes.
     pub(crate) fn choose_modes(
@@ -154,7 +154,7 @@ impl TreeSystem {
         Ok(self.changes_since(&before))
     }
 
-    /// Freedoms at rest at a limit touch it: they are held, until it is known whether they leave it.
+    /// Marks freedoms at rest at a limit as touching it: they are held until it is known whether they leave it.
     fn come_to_limits(&mut self, t: f64, y: &mut [f64], vdot: &[f64]) {
         let nq = self.model.nq();
         let fastest = self.state.v.iter().fold(0.0f64, |m, v| m.max(v.abs()));
@@ -179,7 +179,7 @@ impl TreeSystem {
         }
     }
 
-    /// Lets the freedoms at rest, with their velocities zero and neither pushed nor held by friction, choose their modes.
+    /// Chooses the modes of the freedoms at rest, with zero velocities and neither pushed nor held by friction.
     fn choose_for(
         &mut self,
         t: f64,
@@ -209,7 +209,7 @@ impl TreeSystem {
             .choose(resting, released, vdot, respond, Some(&alone))
     }
 
-    /// The closed chain holds what the modes say, from the state loaded on.
+    /// Makes the closed chain hold the freedoms given by the modes, from the loaded state on.
     pub(in crate::simulate) fn hold_by_modes(&mut self, t: f64) -> Result<()> {
         let Some(closing) = &mut self.closing else {
             return Ok(());
@@ -271,13 +271,13 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// What each freedom with dry friction or a rigid stop does.
+    /// Condition of each freedom with dry friction or a rigid stop.
     pub(crate) fn standings(&self) -> Vec<Standing> {
         let all = 0..self.friction.freedoms.len();
         all.map(|j| self.friction.standing(j)).collect()
     }
 
-    /// What they do now that they did not do before.
+    /// The changes of their conditions since `before`.
     pub(in crate::simulate) fn changes_since(&self, before: &[Standing]) -> Vec<Change> {
         let pairs = before.iter().copied().zip(self.standings()).enumerate();
         pairs
@@ -312,7 +312,7 @@ impl TreeSystem {
             .map(|cushion| (&dofs[cushion.freedom], cushion.is_lower()))
     }
 
-    /// Is each side of a soft stop touched?
+    /// Whether each side of a soft stop is touched.
     pub(crate) fn cushions_touched(&self) -> Vec<bool> {
         let cushions = self.cushions.iter();
         cushions
@@ -320,7 +320,7 @@ impl TreeSystem {
             .collect()
     }
 
-    /// Lets a soft stop go to its next mode. Is it touched now, and was it before?
+    /// Switches a soft stop to its next mode. Returns whether it is touched now, and whether it was before.
     pub(crate) fn change_cushion(&mut self, index: usize, which: usize, y: &[f64]) -> [bool; 2] {
         let cushion = &mut self.cushions[index];
         let was = cushion.press != Press::Open;
@@ -350,7 +350,7 @@ impl TreeSystem {
             .collect()
     }
 
-    /// Takes up what [`modes_checkpoint`](Self::modes_checkpoint) gave; the rest of the words goes out.
+    /// Restores the output of [`modes_checkpoint`](Self::modes_checkpoint) and returns the remaining words.
     pub(crate) fn restore_modes<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let friction = &mut self.friction;
         let (modes, rest) = words.split_at_checked(2 * friction.modes.len())?;
@@ -365,7 +365,7 @@ impl TreeSystem {
         Some(rest)
     }
 
-    /// What earlier states decided about the rank of the constraints, as words of a checkpoint; their number first.
+    /// The rank of the constraints determined at earlier states, as words of a checkpoint, preceded by their number.
     pub(crate) fn rank_checkpoint(&self) -> Vec<u64> {
         let words = self
             .closing

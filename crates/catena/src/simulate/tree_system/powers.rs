@@ -1,4 +1,4 @@
-//! Power of what acts from outside, and power lost: Ẇ and Ḋ of the energy balance.
+//! External power and dissipated power: Ẇ and Ḋ of the energy balance.
 
 use super::TreeSystem;
 use crate::algorithm::passive;
@@ -21,7 +21,7 @@ impl TreeSystem {
         done
     }
 
-    /// Do powers depend on accelerations? Those of a moving base, of constraints and of holding friction do.
+    /// Whether powers depend on accelerations: those of a moving base, of constraints and of holding friction do.
     fn powers_need_accelerations(&self) -> bool {
         !self.inputs.base.is_fixed() || self.closing.is_some() || self.friction.holds()
     }

@@ -1,7 +1,7 @@
-//! Steps that satisfy a tolerance, of an own size in every lane: the methods of [`crate::integrate::Adaptive`].
+//! Steps that satisfy a tolerance, with a separate size in every lane: the methods of [`crate::integrate::Adaptive`].
 //!
-//! Lanes try a step together, each from its own time with its own size, and accept or reject it on their own. A lane whose trajectory has
-//! ended takes the next one. The first derivatives and step sizes of trajectories are computed a register of them at a time, before lanes
+//! Lanes try a step together, each from its own time with its own size, and accept or reject it independently. A lane whose trajectory
+//! has ended takes the next one. The initial derivatives and step sizes of trajectories are computed a register at a time, before lanes
 //! need them.
 
 use super::super::lanes::non_finite;
@@ -17,7 +17,7 @@ use crate::state::position_rates;
 /// Most lanes of a register.
 const MOST: usize = 8;
 
-/// Trial steps that are judged together, to detect a trajectory without progress.
+/// Trial steps considered together to detect a trajectory without progress.
 const STRETCH: u64 = 2_000;
 
 /// The trajectory in a lane.
@@ -27,10 +27,10 @@ struct Lane {
     index: usize,
     t: f64,
     next: StepSize,
-    /// What is recorded next.
+    /// Index of the next record.
     record: usize,
     statistics: Statistics,
-    /// Steps tried before the present stretch, and the time it began.
+    /// Steps tried before the current stretch, and the time at which it began.
     stretch: (u64, f64),
     /// The step that is tried.
     trial: Option<Trial>,
@@ -59,7 +59,7 @@ struct Uneven<V: Vector> {
     size: usize,
     lanes: [Option<Lane>; MOST],
     starts: Starts<V>,
-    /// Stages one after the other: those of the step, the end of the step, those of dense output.
+    /// Stages one after another: those of the step, its end, and those of dense output.
     k: Vec<Wide<V>>,
     y: Vec<Wide<V>>,
     y_next: Vec<Wide<V>>,
@@ -67,7 +67,7 @@ struct Uneven<V: Vector> {
     dense: Vec<Wide<V>>,
 }
 
-/// Computes the trajectories of a piece; `starters` have those that have not begun.
+/// Computes the trajectories of a piece; `starters` holds those that have not begun.
 pub(super) fn run<V: Vector>(
     (runs, starters): (&mut Runs<'_, V>, &mut Runs<'_, V>),
     method: Method,
@@ -182,7 +182,7 @@ impl<V: Vector> Uneven<V> {
         self.starts.first = first;
         self.starts.prepared = first + count;
         for lane in 0..V::LANES {
-            // lanes that are left over repeat the last trajectory
+            // unused lanes repeat the last trajectory
             let trajectory = piece.first + first + lane.min(count - 1);
             let (q, rest) = self.starts.y.split_at_mut(nq);
             starters.place(lane, trajectory, q, rest);
@@ -236,7 +236,7 @@ impl<V: Vector> Uneven<V> {
         (squares / self.motion().max(1) as f64).sqrt()
     }
 
-    /// Each lane chooses the step it tries; those that can choose none end.
+    /// Each lane chooses the step it tries; a lane that cannot choose one ends.
     fn choose_sizes(&mut self, runs: &Runs<'_, V>, piece: &Piece<'_>, failures: &mut Vec<Failure>) {
         for lane in 0..V::LANES {
             let Some(state) = &mut self.lanes[lane] else {
@@ -325,7 +325,7 @@ impl<V: Vector> Uneven<V> {
         accepted
     }
 
-    /// Records what lies in the accepted steps. Returns the lanes in which that failed.
+    /// Records the output times within the accepted steps. Returns the lanes in which that failed.
     fn record(
         &mut self,
         runs: &mut Runs<'_, V>,
@@ -488,7 +488,7 @@ fn sum<V: Vector>(k: &[Wide<V>], size: usize, terms: &[(usize, f64)], component:
     sum
 }
 
-/// What a trial step gave.
+/// Result of a trial step.
 struct Outcome<V: Vector> {
     /// NaN in the lanes where a stage, or the derivative at the end, failed.
     bad: Wide<V>,
@@ -601,10 +601,10 @@ fn larger<V: Vector>(a: Wide<V>, b: Wide<V>) -> Wide<V> {
     Wide::select(a.less(b), b, a)
 }
 
-/// x / scale; zero where x is, whatever the scale.
+/// x / scale; zero where x is zero, whatever the scale.
 #[inline(always)]
 fn in_units<V: Vector>(x: Wide<V>, scale: Wide<V>) -> Wide<V> {
-    // NaN is not less than anything, and stays
+    // NaN is not less than anything, and is kept
     Wide::select(Wide::zero().less(magnitude(x)), x / scale, x)
 }
 
@@ -649,7 +649,7 @@ impl<V: Vector> Task for PrepareDense<'_, '_, V> {
     }
 }
 
-/// `work` ← y at the part θ of the step of each lane.
+/// `work` ← y at the fraction θ of the step of each lane.
 struct Interpolate<'u, 'a, V: Vector> {
     uneven: &'u mut Uneven<V>,
     runs: &'u Runs<'a, V>,
@@ -688,7 +688,7 @@ impl<V: Vector> Task for Interpolate<'_, '_, V> {
     }
 }
 
-/// Lanes that accept their step go on from its end.
+/// Lanes that accept their step continue from its end.
 struct Accept<'u, V: Vector> {
     uneven: &'u mut Uneven<V>,
     accepted: [bool; MOST],

@@ -1,4 +1,4 @@
-//! Steps of one size, in lock-step: the methods of [`crate::integrate::Fixed`].
+//! Steps of one size, in lockstep: the methods of [`crate::integrate::Fixed`].
 //!
 //! W and D follow by the trapezoidal rule from powers at the ends of the steps. A record within a step is the end of a shorter step
 //! from its beginning. For an audit some steps are repeated in halves:
@@ -29,7 +29,7 @@ struct Even<V: Vector> {
     order_factor: f64,
 }
 
-/// Computes the trajectories of a piece, a register of them after another.
+/// Computes the trajectories of a piece, register by register.
 pub(super) fn run<V: Vector>(
     runs: &mut Runs<'_, V>,
     method: FixedMethod,
@@ -53,7 +53,7 @@ pub(super) fn run<V: Vector>(
     for first in (0..piece.count).step_by(V::LANES) {
         let used = V::LANES.min(piece.count - first);
         for lane in 0..V::LANES {
-            // lanes that are left over repeat the last trajectory
+            // unused lanes repeat the last trajectory
             let trajectory = piece.first + first + lane.min(used - 1);
             let Stages { q, v, .. } = &mut even.stages;
             runs.place(lane, trajectory, &mut q[0], &mut v[0]);
@@ -142,7 +142,7 @@ impl<V: Vector> Even<V> {
         [self.integrals, self.powers] = integrals;
     }
 
-    /// The step of this number; in halves before, where an audit examines it.
+    /// The step of this number; first in two halves, where an audit examines it.
     fn step(&mut self, runs: &mut Runs<'_, V>, number: u64, h: f64) {
         let weight = examined(number).filter(|_| !self.sums.is_empty());
         let Some(weight) = weight else {
@@ -217,7 +217,7 @@ impl<V: Vector> Task for Examine<'_, V> {
     }
 }
 
-/// The trajectories with a record that is not finite.
+/// The trajectories with a non-finite record.
 fn find_failures<V: Vector>(
     runs: &Runs<'_, V>,
     step: f64,
