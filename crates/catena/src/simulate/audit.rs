@@ -273,7 +273,7 @@ impl Phase {
 }
 
 /// Allowed residual of (2) in a tree. Round-off leaves 1e-16 to 1e-13 in chains of up to a thousand bodies; a mass that is wrong in its
-/// ninth digit leaves more than this.
+/// eighth digit leaves more than this.
 const RESIDUAL: f64 = 1e-10;
 
 /// The same in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
