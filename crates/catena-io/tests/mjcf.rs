@@ -408,6 +408,46 @@ fn general_actuators_that_are_no_motors_are_noted() {
     }
 }
 
+/// Several drives of a joint are one: their rotors resist together, each by the square of its own gear, and their efforts add up if all are bounded.
+#[test]
+fn drives_of_a_joint_act_together() {
+    let drive = |second: &str| {
+        let builder = read(&format!(
+            "<mujoco>{TWO}<actuator><motor name=\"m\" joint=\"ja\" gear=\"3\" armature=\"0.2\" ctrlrange=\"-2 2\"/>\
+             <motor name=\"n\" joint=\"ja\" gear=\"5\" armature=\"0.4\" {second}/></actuator></mujoco>"
+        ));
+        assert_eq!(builder.actuators.len(), 1);
+        builder.actuators[0].clone()
+    };
+    let both = drive("ctrlrange=\"-1 1\"");
+    let felt = both.gear * both.gear * both.rotor_inertia;
+    near(&[felt], &[9.0 * 0.2 + 25.0 * 0.4]);
+    assert_eq!(both.max_effort, Some(3.0 * 2.0 + 5.0 * 1.0));
+    assert_eq!(drive("").max_effort, None);
+}
+
+/// A pendulum that its weight pulls, and a slide with a load: inertia, time constant and damping ratio give spring and damper, whatever else acts.
+#[test]
+fn springs_from_time_constants() {
+    let (time, ratio) = (0.1f64, 0.7f64);
+    let of = |joint: &str| {
+        let builder = read(&world(&format!(
+            r#"<body><joint {joint} springdamper="{time} {ratio}"/>
+               <inertial pos="0.5 0 0" mass="2" diaginertia="0.3 0.4 0.5"/></body>"#
+        )));
+        builder.joints[0].dofs[0]
+    };
+    for (joint, inertia) in [
+        (r#"axis="0 1 0""#, 0.4 + 2.0 * 0.25),
+        (r#"axis="0 0 1""#, 0.5 + 2.0 * 0.25),
+        (r#"type="slide" axis="0 0 1""#, 2.0),
+    ] {
+        let dof = of(joint);
+        let expected = [2.0 * inertia / time, inertia / (time * ratio).powi(2)];
+        near(&[dof.damping, dof.stiffness], &expected);
+    }
+}
+
 /// Drives that have no place in a model are told in every command.
 #[test]
 fn actuators_without_a_joint_are_warned_about() {
@@ -766,6 +806,32 @@ fn the_first_element_decides() {
     std::fs::remove_file(&path).expect("it was there");
 }
 
+/// A file whose name says what it is need not say it again.
+#[test]
+fn the_extension_decides() {
+    let path = std::env::temp_dir().join(format!("catena-extension-{}.MJCF", std::process::id()));
+    std::fs::write(&path, world("<body><joint/><geom size=\"0.1\"/></body>"))
+        .expect("it can be written");
+    let model = read_model(&path, &ReadOptions::default());
+    std::fs::remove_file(&path).expect("it was there");
+    assert_eq!(model.unwrap_or_else(|error| panic!("{error}")).nv(), 1);
+}
+
+/// A section that nobody knows is a mistake, or left out on request and counted.
+#[test]
+fn unknown_sections() {
+    let text = "<mujoco><sensors/><worldbody><body><joint/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+    let error = refusal(text);
+    assert!(error.contains("did you mean `sensor`?"), "{error}");
+    let options = ReadOptions {
+        ignore_unknown: true,
+        ..ReadOptions::default()
+    };
+    let builder = builder_from_mjcf(text, "x.xml", &options).expect("left out");
+    let notes = builder.assumptions.join("\n");
+    assert!(notes.contains("<sensors>"), "{notes}");
+}
+
 /// Geoms are drawn where MuJoCo has them: the numbers are those of `geom_xpos` of MuJoCo 4.0 for `shapes.xml`.
 #[test]
 fn geoms_are_drawn_where_they_are() {
@@ -857,6 +923,36 @@ fn what_cannot_move_is_drawn() {
     let _ = std::fs::remove_file(&path);
     assert_eq!(drawing.expect("a drawing").shapes.len(), 1);
     assert!(refusal(&text).contains("damping"), "{}", refusal(&text));
+}
+
+/// Of the objects in an OBJ file the first one with faces counts, whether the lines before it name it or not; its faces may be counted back from the last vertex.
+#[test]
+fn the_first_object_of_a_file_counts() {
+    let path = std::env::temp_dir().join(format!("catena-objects-{}.obj", std::process::id()));
+    let corners = |size: f64| format!("v 0 0 0\nv {size} 0 0\nv 0 {size} 0\nv 0 0 {size}\n");
+    let first = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    let second = "f -4 -2 -3\nf -4 -3 -1\nf -4 -1 -2\nf -3 -2 -1\n";
+    let mass = |text: String| {
+        std::fs::write(&path, text).expect("it can be written");
+        let builder = read(&format!(
+            "<mujoco><asset><mesh name=\"m\" file=\"{}\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\" density=\"6\"/></body></worldbody></mujoco>",
+            path.display()
+        ));
+        builder.links[0].inertial.expect("it has mass").mass
+    };
+    let (small, large) = (corners(1.0), corners(2.0));
+    for mark in ["o", "g"] {
+        near(
+            &[mass(format!("{small}{first}{mark} b\n{large}{second}"))],
+            &[1.0],
+        );
+        near(
+            &[mass(format!("{mark} a\n{small}{mark} b\n{large}{second}"))],
+            &[8.0],
+        );
+    }
+    std::fs::remove_file(&path).expect("it was there");
 }
 
 /// Files of meshes that are none, each with what is said about it.

@@ -5,6 +5,7 @@ use catena::model::{JointKind, Model, ModelBuilder, embedded};
 use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, State};
+use catena_io::document::{Item, Lines, Source, Table, parse_json, parse_toml};
 use catena_io::{
     BaseOption, ReadOptions, builder_from_json, builder_from_toml, model_from_toml, read_model,
 };
@@ -334,6 +335,31 @@ fn everything_knows_its_line() {
     let builder = builder_from_json(text, "arm.json", &ReadOptions::default()).expect("good model");
     assert_eq!(builder.links[0].place.to_string(), "arm.json:3");
     assert_eq!(builder.joints[0].place.to_string(), "arm.json:6");
+}
+
+/// Every value of a file knows the line it stands on, in both formats.
+#[test]
+fn every_value_knows_its_line() {
+    let toml = "a = 1\n\n[b]\nc = [\n2,\n3]\n";
+    let json = "{\"a\": 1,\n\n\"b\": {\n\"c\": [\n2,\n3]}}";
+    let (of_toml, of_json) = (Lines::new("x", toml), Lines::new("x", json));
+    for (tree, lines) in [
+        (parse_toml(toml, &of_toml), [1, 3, 4, 5, 6]),
+        (parse_json(json, &of_json), [1, 3, 4, 5, 6]),
+    ] {
+        let tree = tree.expect("well formed");
+        let source = Source {
+            file: "x".into(),
+            degrees: false,
+        };
+        let file = Table::new(&source, String::new(), &tree).expect("a table");
+        let b = file.require("b").expect("there");
+        let inner = b.table("a table").expect("a table");
+        let c = inner.require("c").expect("there");
+        let mut found = vec![file.require("a").expect("there").line(), b.line(), c.line()];
+        found.extend(c.list().expect("a list").iter().map(Item::line));
+        assert_eq!(found, lines);
+    }
 }
 
 #[test]
