@@ -422,14 +422,13 @@ impl Series {
     }
 
     /// Where a function that has one sign at all five points may reach the other one in between: that sign, and the point
-    /// nearest to it. A zero at the beginning counts as the sign that follows.
+    /// nearest to it. Zeros count as the sign of the other points: next to one there may be another.
     fn dip(&self, values: [f64; 5]) -> Option<(f64, f64)> {
         if matches!(self.shape(), Shape::NoZero | Shape::Monotonic) {
             return None;
         }
-        let sign = values[4].signum();
-        let keeps = values[0] * sign >= 0.0 && values[1..].iter().all(|f| f * sign > 0.0);
-        if !keeps {
+        let sign = values.iter().rev().find(|f| **f != 0.0)?.signum();
+        if values.iter().any(|f| f * sign < 0.0) {
             return None;
         }
         const CUTS: usize = 32;
@@ -455,8 +454,8 @@ impl Series {
     }
 }
 
-/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is not positive. Evaluated points
-/// are recorded.
+/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is negative: zero is not yet the other sign.
+/// Evaluated points are recorded.
 fn search(
     points: &mut Points,
     function: usize,
@@ -475,7 +474,7 @@ fn search(
     let mut best = (guess, value(guess)?);
     let (mut second, mut third) = (best, best);
     let (mut move_, mut move_before) = (0.0f64, 0.0f64);
-    while best.1 > 0.0 {
+    while best.1 >= 0.0 {
         let middle = 0.5 * (a + b);
         if (best.0 - middle).abs() + 0.5 * (b - a) <= 2.0 * tolerance {
             break;
@@ -738,6 +737,54 @@ mod tests {
         let far = || -> Box<dyn Fn(f64) -> f64> { Box::new(|t: f64| 20.0 + t.sin()) };
         assert_eq!(events(&[far()], 10.0, 10, f64::INFINITY).1, 40);
         assert_eq!(events(&[far()], 10.0, 10, 0.25).1, 40 + 30);
+    }
+
+    /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
+    #[test]
+    fn clear_of_zero_nothing_is_searched() {
+        for (turn, at) in [(1.0, 0.65), (-1.0, 0.65), (1.0, 0.2), (-1.0, 0.35)] {
+            let f = move |t: f64| turn * (4.0 * (t - at) * (t - at) + 0.05);
+            let (found, asked) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+            assert_eq!((found.len(), asked), (0, 6), "{turn} {at}");
+        }
+    }
+
+    /// A function that is exactly zero at one of the points of a step and has another zero beside it: both are found, in either order.
+    #[test]
+    fn zeros_at_the_points_of_a_step_hide_no_others() {
+        let nodes = [-1.0, -NODE, 0.0, NODE, 1.0].map(|x| 0.5 * 1.0 + 0.5 * x);
+        for (k, node) in nodes.into_iter().enumerate() {
+            for beside in [-0.08, -0.01, 0.01, 0.08] {
+                for turn in [1.0, -1.0] {
+                    let other = node + beside;
+                    if !(0.0..=1.0).contains(&other) {
+                        continue;
+                    }
+                    let f = move |t: f64| turn * (t - node) * (t - other);
+                    let (found, _) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+                    // a zero at the beginning was an event before
+                    let mut expected: Vec<f64> = [node, other]
+                        .into_iter()
+                        .skip(usize::from(k == 0))
+                        .collect();
+                    expected.sort_by(f64::total_cmp);
+                    let times: Vec<f64> = found.iter().map(|event| event.time).collect();
+                    assert_eq!(times.len(), expected.len(), "{node} {other}: {found:?}");
+                    for (event, exact) in found.iter().zip(&expected) {
+                        assert!(
+                            (event.time - exact).abs() < 1e-14,
+                            "{node} {other}: {found:?}"
+                        );
+                    }
+                    // they alternate
+                    let rising: Vec<bool> = found.iter().map(|event| event.rising).collect();
+                    assert!(
+                        rising.windows(2).all(|pair| pair[0] != pair[1]),
+                        "{found:?}"
+                    );
+                }
+            }
+        }
     }
 
     /// A change of sign that the samples show is found even where a function is far too fast for the steps: here a spike at one sample.
