@@ -2,12 +2,12 @@
 
 mod implicit_problems;
 
-use catena::ErrorKind;
 use catena::integrate::Tolerances;
 use catena::integrate::bdf::{
     Bdf, BdfOptions, BdfStatistics, DenseImplicit, Given, Implicit, MAX_ORDER, Role,
 };
 use catena::residual::larger;
+use catena::{ErrorKind, Result};
 use implicit_problems::Problem;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -456,6 +456,90 @@ fn index_3_runs_when_its_multiplier_is_declared() {
     }
 }
 
+/// Passes on what it is asked, and counts it; has no names for its unknowns.
+struct Asked<P> {
+    problem: P,
+    residuals: u64,
+    linearizations: u64,
+    solves: u64,
+}
+
+impl<P: Implicit> Implicit for Asked<P> {
+    fn dimension(&self) -> usize {
+        self.problem.dimension()
+    }
+
+    fn residual(&mut self, t: f64, x: &[f64], xdot: &[f64], out: &mut [f64]) -> Result<()> {
+        self.residuals += 1;
+        self.problem.residual(t, x, xdot, out)
+    }
+
+    fn linearize(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()> {
+        self.linearizations += 1;
+        self.problem.linearize(t, x, xdot, sigma)
+    }
+
+    fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {
+        self.solves += 1;
+        self.problem.solve(rhs)
+    }
+}
+
+fn asked<P: Implicit>(problem: P) -> Asked<P> {
+    Asked {
+        problem,
+        residuals: 0,
+        linearizations: 0,
+        solves: 0,
+    }
+}
+
+/// What a run says it has cost is what the problem was asked, and a step that could not be made is a failure more.
+#[test]
+fn statistics_are_what_the_problem_was_asked() {
+    let problem = implicit_problems::van_der_pol();
+    let mut implicit = asked(problem.implicit());
+    let mut bdf = Bdf::new(2, BdfOptions::with_tolerance(1e-5)).unwrap();
+    bdf.start(&mut implicit, 0.0, &problem.x, &problem.xdot)
+        .unwrap();
+    let mut steps = 0;
+    while bdf.time() < problem.end {
+        bdf.step(&mut implicit, problem.end).unwrap();
+        steps += 1;
+    }
+    let found = bdf.statistics();
+    assert_eq!(found.steps, steps);
+    assert_eq!(found.residuals, implicit.residuals);
+    assert_eq!(found.linearizations, implicit.linearizations);
+    assert_eq!(found.solves, implicit.solves);
+    // a matrix is kept for several steps, and not every step is accepted
+    assert!(found.linearizations < steps, "{found:?}");
+    assert!(found.error_failures > 0, "{found:?}");
+
+    // e^x = −ẋ² has no solution
+    let mut impossible = asked(DenseImplicit::new(
+        2,
+        |_t, x: &[f64], rate: &[f64], out: &mut [f64]| {
+            out[0] = rate[0];
+            out[1] = x[1].exp() + rate[1] * rate[1];
+            Ok(())
+        },
+    ));
+    let mut bdf = Bdf::new(2, BdfOptions::with_tolerance(1e-5)).unwrap();
+    bdf.start(&mut impossible, 0.0, &[1.0, 0.0], &[0.0, 0.1])
+        .unwrap();
+    for tries in 1..=3 {
+        let error = bdf.step_of(&mut impossible, 0.1, 1).unwrap_err();
+        assert_eq!(bdf.statistics().convergence_failures, tries);
+        assert_eq!(bdf.worst_component(), Some(1));
+        assert!(
+            error.message().contains("unknown 1 changes most"),
+            "{error}"
+        );
+    }
+    assert_eq!(bdf.statistics().steps, 0);
+}
+
 #[test]
 fn refusals_say_when_what_and_why() {
     let options = BdfOptions::with_tolerance(1e-8);
@@ -531,6 +615,34 @@ fn refusals_say_when_what_and_why() {
         error.advice().is_some_and(|a| a.contains("consistent")),
         "{error}"
     );
+
+    // an absolute tolerance may be zero where there is a relative one
+    let relative = |relative: f64| BdfOptions {
+        tolerances: Tolerances {
+            relative,
+            absolute: 1e-8,
+        },
+        ..options
+    };
+    let mut both = Bdf::new(2, relative(1e-8)).unwrap();
+    assert!(both.set_absolute_tolerances(&[0.0, 1e-8]).is_ok());
+    let mut alone = Bdf::new(2, relative(0.0)).unwrap();
+    assert!(alone.set_absolute_tolerances(&[1e-3, 1e-8]).is_ok());
+    for (relative, wrong) in [
+        (0.0, 0.0),
+        (1e-8, -1e-8),
+        (1e-8, f64::NAN),
+        (1e-8, f64::INFINITY),
+    ] {
+        let bdf = if relative == 0.0 {
+            &mut alone
+        } else {
+            &mut both
+        };
+        let error = bdf.set_absolute_tolerances(&[1e-8, wrong]).unwrap_err();
+        let expected = format!("the absolute tolerance of unknown 1 cannot be {wrong}");
+        assert_eq!(error.message(), expected);
+    }
 
     for options in [
         BdfOptions {
