@@ -354,6 +354,14 @@ fn on_planar_redundant_mechanisms() {
             assert!(!solution.handed_over, "{}", formulation.name());
             if let Some(rank) = solution.rank {
                 assert_eq!(solution.rows - rank, 3 * n, "{}", formulation.name());
+                let note = format!("{} of {} rows are dependent", 3 * n, solution.rows);
+                let mut notes = solution.assumptions.iter();
+                assert!(
+                    notes.any(|told| told.starts_with(&note)),
+                    "{}: {:?}",
+                    formulation.name(),
+                    solution.assumptions
+                );
             }
         }
     }
@@ -391,6 +399,19 @@ fn operations_are_counted() {
         together[2] > 1.2 * together[1] && together[1] > 1.2 * together[0],
         "{together:?}"
     );
+    // the same work takes the same number again, and a larger mechanism takes more
+    for formulation in Formulation::ALL {
+        if formulation == Formulation::TreeNullSpace {
+            continue;
+        }
+        let [small, again, large] =
+            [0, 0, 1].map(|index: usize| counted(&rows[index], formulation));
+        assert!(
+            small > 10.0 && small == again && large > small,
+            "{}: {small} {again} {large}",
+            formulation.name()
+        );
+    }
     let arm = embedded::model("stanford").expect("embedded");
     let (q, v) = ([0.1; 6].map(Count::variable), [0.2; 6].map(Count::variable));
     let (base, mut vdot, mut work) = (Base::fixed(), v, ForwardDynamics::new(&arm));
