@@ -3,6 +3,7 @@
 //! `python/tests/test_mjcf.py` compares the files in `mjcf/` with MuJoCo.
 
 use catena::model::{JointKind, RuleSpec};
+use catena::residual::{largest, relative};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_io::drawing::Outline;
 use catena_io::{BaseOption, ReadOptions, builder_from_mjcf, model_from_mjcf, read_model};
@@ -81,6 +82,115 @@ fn geoms_have_the_mass_of_their_shapes() {
 }
 
 /// Two spheres: the parallel axis theorem. A third one is in a group that does not count, a fourth has no mass.
+/// A shape needs all its sizes, and none of them may be zero or negative.
+#[test]
+fn sizes_are_checked() {
+    for (kind, good) in [
+        ("sphere", "0.1"),
+        ("capsule", "0.1 0.2"),
+        ("cylinder", "0.1 0.2"),
+        ("box", "0.1 0.2 0.3"),
+        ("ellipsoid", "0.1 0.2 0.3"),
+    ] {
+        let with = |size: &str| {
+            world(&format!(
+                "<body><joint/><geom type=\"{kind}\" {size}/></body>"
+            ))
+        };
+        read(&with(&format!("size=\"{good}\"")));
+        let error = refusal(&with(""));
+        assert!(
+            error.starts_with("<geom> has no attribute `size`"),
+            "{error}"
+        );
+        let words: Vec<&str> = good.split(' ').collect();
+        for k in 0..words.len() {
+            for wrong in ["0", "-0.1"] {
+                let mut sizes = words.clone();
+                sizes[k] = wrong;
+                let error = refusal(&with(&format!("size=\"{}\"", sizes.join(" "))));
+                assert!(error.contains("must be positive"), "{kind}: {error}");
+            }
+        }
+        if words.len() > 1 {
+            let few = words[1..].join(" ");
+            let error = refusal(&with(&format!("size=\"{few}\"")));
+            assert!(error.contains("has too few numbers"), "{kind}: {error}");
+        }
+    }
+}
+
+/// Each of the bounds acts alone, on every body, also on one without mass of its own.
+#[test]
+fn masses_are_bounded_from_below() {
+    let of = |bounds: &str| {
+        let builder = read(&format!(
+            r#"<mujoco><compiler {bounds}/><worldbody><body><joint/><inertial pos="0 0 0" mass="2" diaginertia="0.3 0.4 0.5"/>
+            <body><joint axis="0 1 0"/></body></body></worldbody></mujoco>"#
+        ));
+        let numbers = builder.links.iter().map(|link| {
+            let own = link.inertial.unwrap_or_default();
+            [own.mass, own.tensor.xx, own.tensor.yy, own.tensor.zz]
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    let heavy = [2.0, 0.3, 0.4, 0.5];
+    let sorted = |mut numbers: [f64; 4]| {
+        numbers[1..].sort_by(f64::total_cmp);
+        numbers
+    };
+    let masses = of("boundmass=\"0.1\"");
+    assert_eq!((masses[0], masses[1]), (heavy, [0.1, 0.0, 0.0, 0.0]));
+    let moments = of("boundinertia=\"0.4\"");
+    near(&sorted(moments[0]), &[2.0, 0.4, 0.4, 0.5]);
+    near(&moments[1], &[0.0, 0.4, 0.4, 0.4]);
+    let both = of("boundmass=\"3\" boundinertia=\"0.1\"");
+    near(&both[0], &[3.0, 0.3, 0.4, 0.5]);
+    near(&both[1], &[3.0, 0.1, 0.1, 0.1]);
+}
+
+/// A body without joints stands where it is put; cameras and lights change nothing.
+#[test]
+fn bodies_without_joints_are_fixed_in_place() {
+    let builder = read(&world(
+        r#"<camera/><light/><body name="a"><joint name="j" axis="0 1 0"/><geom size="0.1"/><camera/><light/>
+        <body name="b" pos="0.3 0 0.2" euler="0 0 90"><geom size="0.1" pos="0.1 0 0"/></body></body>"#,
+    ));
+    let joint = builder.joints.iter().find(|joint| joint.child == "b");
+    let joint = joint.expect("it is there");
+    assert_eq!((joint.kind, &joint.parent[..]), (JointKind::Fixed, "a"));
+    near(
+        &joint.parent_from_joint.translation.to_array(),
+        &[0.3, 0.0, 0.2],
+    );
+    let ball = 4.0 / 3.0 * PI * 1e-3 * 1000.0;
+    let model = builder.build().expect("a model");
+    let mut dynamics = Dynamics::new(&model);
+    let inertia = dynamics.inertia(&State::neutral(&model)).expect("finite");
+    // two balls, one of them at (0.3, 0.1, 0.2)
+    near(
+        &[inertia[(0, 0)]],
+        &[ball * (2.0 * 0.4 * 1e-2 + 0.09 + 0.04)],
+    );
+}
+
+/// A rotation by a quaternion of no length is none.
+#[test]
+fn quaternions_have_a_length() {
+    let body = |quat: &str| {
+        world(&format!(
+            "<body quat=\"{quat}\"><joint/><geom size=\"0.1\"/></body>"
+        ))
+    };
+    for wrong in ["0 0 0 0", "0 1e-17 0 0", "1e200 0 0 1e200"] {
+        let error = refusal(&body(wrong));
+        assert!(error.contains("`quat`"), "{wrong}: {error}");
+    }
+    let joint = &read(&body("0 0 0 20")).joints[0];
+    let x = joint.parent_from_joint.rotation.x.to_array();
+    near(&x, &[-1.0, 0.0, 0.0]);
+}
+
 #[test]
 fn geoms_of_a_body_add_up() {
     let text = r#"<mujoco><compiler inertiagrouprange="0 1"/><worldbody><body><joint/>
@@ -105,6 +215,31 @@ fn meshes_enclose_their_mass() {
     // ∫x² = 2⁵/60, ∫xy = 2⁵/120 about the corner
     let second = 6.0 * 32.0 / 60.0 - inertial.mass * 0.25;
     let product = 6.0 * 32.0 / 120.0 - inertial.mass * 0.25;
+    let tensor = inertial.tensor;
+    near(&[tensor.xx, tensor.yy, tensor.zz], &[2.0 * second; 3]);
+    near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
+}
+
+/// The faces of a tetrahedron with three edges of length 2 along the axes: their area has the mass, at the mean of their middles by area.
+#[test]
+fn meshes_may_have_their_mass_in_the_surface() {
+    let text = r#"<mujoco><asset><mesh name="m" inertia="shell" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+        <worldbody><body><joint/><geom type="mesh" mesh="m" density="6"/></body></worldbody></mujoco>"#;
+    let inertial = read(text).links[0].inertial.expect("it has mass");
+    // three right-angled faces and an equilateral one of side 2 √2
+    let slanted = 2.0 * 3f64.sqrt();
+    let area = 3.0 * 2.0 + slanted;
+    near(&[inertial.mass], &[6.0 * area]);
+    let centre = (2.0 * (2.0 * 2.0 / 3.0) + slanted * 2.0 / 3.0) / area;
+    near(&inertial.centre.to_array(), &[centre; 3]);
+    // ∫x² of a triangle is a twelfth of its area times Σ x² + (Σ x)²: two faces have one corner at x = 2, the slanted one, too
+    let squares = (2.0 + 2.0 + slanted) / 12.0 * (4.0 + 4.0);
+    // ∫xy: Σ xy + Σ x Σ y is 4 for the face in that plane and for the slanted one
+    let products = (2.0 + slanted) / 12.0 * 4.0;
+    let (second, product) = (
+        6.0 * squares - inertial.mass * centre * centre,
+        6.0 * products - inertial.mass * centre * centre,
+    );
     let tensor = inertial.tensor;
     near(&[tensor.xx, tensor.yy, tensor.zz], &[2.0 * second; 3]);
     near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
@@ -151,6 +286,45 @@ fn every_file_is_read() {
         assert_eq!(model.nv(), nv, "{name}");
         assert_eq!(model.name(), name);
     }
+}
+
+/// Inverse and forward dynamics are those of MuJoCo 4.0 at random states, as `mjcf/record.py` has written them. Both compute in double precision with
+/// the same numbers of the files: 1e-9 of the largest entry allows for accelerations of light bodies.
+#[test]
+fn dynamics_are_those_of_mujoco() {
+    let text = std::fs::read_to_string(folder().join("mujoco.txt")).expect("the record");
+    let lines: Vec<(&str, &str, Vec<f64>)> = text
+        .lines()
+        .map(|line| {
+            let (file, rest) = line.split_once(' ').expect("a file");
+            let (what, rest) = rest.split_once(' ').expect("a quantity");
+            let numbers = rest.split(' ').map(|word| word.parse().expect("a number"));
+            (file, what, numbers.collect())
+        })
+        .collect();
+    for state in lines.chunks(5) {
+        let file = state[0].0;
+        let of = |name: &str| -> &[f64] {
+            let found = state.iter().find(|(.., what, _)| *what == name);
+            &found.expect("recorded").2
+        };
+        let path = match file {
+            "two_legs" => folder().join("../../../../models/two_legs.xml"),
+            _ => folder().join(format!("{file}.xml")),
+        };
+        let model = read_model(&path, &ReadOptions::default()).expect("a model");
+        let model = model.open_tree();
+        let mut dynamics = Dynamics::new(&model);
+        let at = State::new(&model, of("q"), of("v")).expect("finite");
+        let still = vec![0.0; model.nv()];
+        let bias = dynamics.inverse(&at, &still, &[]).expect("finite").to_vec();
+        let acceleration = dynamics.forward(&at, of("tau"), &[]).expect("finite");
+        for (ours, theirs) in [(&bias[..], of("bias")), (acceleration, of("acceleration"))] {
+            let apart = relative(ours, theirs, largest(theirs));
+            assert!(apart <= 1e-9, "{file}: {apart}\n{ours:?}\n{theirs:?}");
+        }
+    }
+    assert_eq!(lines.len(), 8 * 2 * 5);
 }
 
 /// Joints of one body act in their order, each where the ones before have left the body.
@@ -448,6 +622,27 @@ fn springs_from_time_constants() {
     }
 }
 
+/// Damping of a rotor is felt at the joint by the square of the gear, beside the joint's own; a flag switches both off.
+#[test]
+fn damping_of_drives_acts_on_joints() {
+    let damping = |flags: &str, joint: &str, second: &str| {
+        let builder = read(&format!(
+            r#"<mujoco>{flags}<worldbody><body><joint name="j" {joint}/><geom size="0.1"/></body></worldbody>
+            <actuator><motor joint="j" gear="3" damping="0.5 0"/>{second}</actuator></mujoco>"#
+        ));
+        builder.joints[0]
+            .dofs
+            .first()
+            .map_or(0.0, |dof| dof.damping)
+    };
+    near(&[damping("", "", "")], &[4.5]);
+    near(&[damping("", "damping=\"0.25\"", "")], &[4.75]);
+    let second = "<motor name=\"m\" joint=\"j\" gear=\"-2\" damping=\"0.1\"/>";
+    near(&[damping("", "", second)], &[4.9]);
+    let off = "<option><flag damper=\"disable\"/></option>";
+    assert_eq!(damping(off, "damping=\"0.25\"", ""), 0.0);
+}
+
 /// Drives that have no place in a model are told in every command.
 #[test]
 fn actuators_without_a_joint_are_warned_about() {
@@ -459,6 +654,16 @@ fn actuators_without_a_joint_are_warned_about() {
     assert_eq!(
         builder.warnings[0].message,
         "actuator `n` is left out: only joints with one freedom are driven here, by an effort"
+    );
+    let text = r#"<mujoco><worldbody><body><joint name="ball" type="ball"/><geom size="0.1"/>
+        <body><joint name="hinge"/><geom size="0.1"/></body></body></worldbody>
+        <actuator><motor name="x" joint="ball"/><motor name="y" joint="hinge" gear="0"/><motor name="z" joint="hinge"/></actuator></mujoco>"#;
+    let builder = read(text);
+    let names: Vec<&str> = builder.actuators.iter().map(|a| &a.name[..]).collect();
+    assert_eq!(names, ["z"]);
+    assert_eq!(
+        builder.warnings[0].message,
+        "2 actuators (`x`, `y`) are left out: only joints with one freedom are driven here, by an effort"
     );
 }
 
@@ -878,14 +1083,14 @@ fn meshes_and_colours_are_drawn() {
         <mesh name="m" vertex="0 0 0  1 0 0  0 1.5 0  0 0 0.7" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
         <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint/>
         <geom type="mesh" mesh="m" material="red"/><geom size="0.1" rgba="0 0.5 1 1"/><geom size="0.1" material="lost"/>
-        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="4"/><geom type="capsule" size="0.1 0.2"/>
-        <geom type="box" size="1 2 3"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
+        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="3"/><geom type="capsule" size="0.1 0.2"/>
+        <geom type="box" size="1 2 3"/><geom size="0.1" group="2"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
     std::fs::write(&path, text).expect("a temporary file");
     let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
     let _ = std::fs::remove_file(&path);
     let found: Vec<_> = drawing.shapes.iter().map(|shape| shape.colour).collect();
     let (red, blue) = (Some([1.0, 0.0, 0.0, 1.0]), Some([0.0, 0.5, 1.0, 1.0]));
-    assert_eq!(found, [red, blue, None, None, None]);
+    assert_eq!(found, [red, blue, None, None, None, None]);
     assert!(
         drawing
             .shapes
