@@ -367,6 +367,48 @@ fn on_planar_redundant_mechanisms() {
     }
 }
 
+/// Another unit of mass changes neither motion nor rank, and loads by its factor. What is solved has the same condition, but for the
+/// matrix of Lagrange's equations, in which masses stand beside numbers without a unit; it is never better than 1.
+#[test]
+fn the_unit_of_mass_does_not_matter() {
+    for seed in [3, 7, 11, 15] {
+        let (builder, mut state) = random_planar(6, 2, seed);
+        let mut heavier = builder.clone();
+        // a power of four, whose square root is exact, too
+        for link in &mut heavier.links {
+            let inertial = link.inertial.as_mut().expect("it has mass");
+            inertial.mass *= 4096.0;
+            inertial.tensor = Sym3::zero().add_scaled(inertial.tensor, 4096.0);
+        }
+        let [light, heavy] = [builder, heavier].map(|builder| builder.build().expect("sound"));
+        let mut chain = ClosedChain::new(&light);
+        if chain.project(0.0, &mut state).is_err() {
+            continue;
+        }
+        let tau = numbers(&mut Random::new(seed), light.nv(), 5.0);
+        let more: Vec<f64> = tau.iter().map(|x| 4096.0 * x).collect();
+        let found = all(&mut Mechanism::new(&light), &state, &tau, &[]);
+        let again = all(&mut Mechanism::new(&heavy), &state, &more, &[]);
+        for ((formulation, mut a), (_, b)) in found.into_iter().zip(again) {
+            let name = formulation.name();
+            let loads = a.tree.iter_mut().chain(&mut a.constraints);
+            loads.for_each(|load| *load = *load * 4096.0);
+            a.multipliers.iter_mut().for_each(|x| *x *= 4096.0);
+            let d = difference(&a, &b);
+            assert!(d[0] < 1e-9 && d[1] < 1e-9, "{name}: {d:?}");
+            assert_eq!(a.rank, b.rank, "{name}");
+            assert!(a.condition >= 1.0, "{name}: {}", a.condition);
+            let apart = (a.condition / b.condition - 1.0).abs();
+            assert!(
+                apart < 1e-9 || formulation == Formulation::Lagrangian,
+                "{name}: condition {} and {}",
+                a.condition,
+                b.condition
+            );
+        }
+    }
+}
+
 /// Operations of every formulation are counted: along the tree each further loop takes the same number, all rows together take more
 /// and more. A tree alone costs what its forward dynamics costs.
 #[test]
