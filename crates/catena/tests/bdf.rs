@@ -153,6 +153,79 @@ fn published_values_of_stiff_and_algebraic_problems_are_reached() {
     }
 }
 
+/// Steps, residuals and matrices of IDA at 1e-4, 1e-6, 1e-8 and 1e-10 (docs/peers/bdf.md). It has the same formulas and the same rules for size and order, but
+/// not the same Newton iteration: a quarter more or less in a run, and a twentieth in the mean over all runs.
+#[test]
+fn steps_are_chosen_as_by_ida() {
+    let (mut sum, mut runs) = ([0.0; 3], 0.0);
+    for (problem, ida) in [
+        (
+            implicit_problems::robertson(40.0),
+            [
+                [131, 175, 35],
+                [285, 399, 42],
+                [425, 511, 54],
+                [904, 1042, 70],
+            ],
+        ),
+        (
+            implicit_problems::robertson(1e11),
+            [
+                [687, 980, 87],
+                [1194, 1559, 115],
+                [2642, 3279, 157],
+                [8625, 12524, 2329],
+            ],
+        ),
+        (
+            implicit_problems::hires(),
+            [
+                [274, 441, 39],
+                [509, 802, 49],
+                [945, 1263, 70],
+                [2156, 2775, 79],
+            ],
+        ),
+        (
+            implicit_problems::van_der_pol(),
+            [
+                [760, 1259, 125],
+                [1247, 2042, 129],
+                [2986, 4134, 169],
+                [6375, 8933, 245],
+            ],
+        ),
+        (
+            implicit_problems::akzo_nobel(),
+            [
+                [140, 217, 22],
+                [275, 362, 31],
+                [492, 589, 41],
+                [887, 1065, 55],
+            ],
+        ),
+    ] {
+        for (tolerance, ida) in [1e-4, 1e-6, 1e-8, 1e-10].into_iter().zip(ida) {
+            let (_, ours) = run(&problem, tolerance);
+            let ours = [ours.steps, ours.residuals, ours.linearizations];
+            for k in 0..3 {
+                let ratio = ours[k] as f64 / f64::from(ida[k]);
+                assert!(
+                    (0.75..1.25).contains(&ratio),
+                    "{}, {tolerance:e}: {ours:?}, IDA {ida:?}",
+                    problem.name
+                );
+                sum[k] += ratio.ln();
+            }
+            runs += 1.0;
+        }
+    }
+    for sum in sum {
+        let mean = (sum / runs).exp();
+        assert!((mean - 1.0).abs() < 0.05, "{mean}");
+    }
+}
+
 #[test]
 fn pendulum_follows_the_elliptic_functions_at_index_1_and_2() {
     for problem in [

@@ -33,7 +33,7 @@ fn sum_of(particles: &[Particle], of: impl Fn(f64, Vec3<f64>) -> Vec3<f64>) -> F
     let mut sum = Force::zero();
     for &(m, at) in particles {
         let own = of(m, at);
-        sum = sum + Force::new(at.cross(own), own);
+        sum += Force::new(at.cross(own), own);
     }
     sum
 }

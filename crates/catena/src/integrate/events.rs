@@ -739,6 +739,101 @@ mod tests {
         assert_eq!(events(&[far()], 10.0, 10, 0.25).1, 40 + 30);
     }
 
+    /// Tₖ(x) = cos(k acos x) and its first two derivatives, by their recursion.
+    fn chebyshev(k: usize, x: f64) -> [f64; 3] {
+        let mut values = [[1.0, 0.0, 0.0], [x, 1.0, 0.0]];
+        for _ in 1..k {
+            let [before, last] = values;
+            let next = [
+                2.0 * x * last[0] - before[0],
+                2.0 * last[0] + 2.0 * x * last[1] - before[1],
+                4.0 * last[1] + 2.0 * x * last[2] - before[2],
+            ];
+            values = [last, next];
+        }
+        let found = if k == 0 { values[0] } else { values[1] };
+        assert!((found[0] - (k as f64 * x.acos()).cos()).abs() < 1e-12);
+        found
+    }
+
+    /// The polynomial takes the values that it is made of, and has its coefficients again.
+    #[test]
+    fn polynomials_pass_through_their_points() {
+        let mut random = crate::random::Random::new(6);
+        for _ in 0..100 {
+            let c = [0; 5].map(|_| random.uniform(-1.0, 1.0));
+            let at = |x: f64| -> f64 { (0..5).map(|k| c[k] * chebyshev(k, x)[0]).sum() };
+            let series = Series::new([-1.0, -NODE, 0.0, NODE, 1.0].map(at), 0.0);
+            for (found, c) in series.c.into_iter().zip(c) {
+                assert!((found - c).abs() < 1e-15, "{found} {c}");
+            }
+            for k in 0..=20 {
+                let x = 0.1 * f64::from(k) - 1.0;
+                assert!((series.at(x) - at(x)).abs() < 1e-14);
+            }
+        }
+    }
+
+    /// What is said of a polynomial is true, for any of them; and with one term beside the constant, linear or quadratic one it is said as long as it is true.
+    #[test]
+    fn shapes_are_those_of_the_polynomials() {
+        let series = |c: [f64; 5]| Series {
+            c,
+            rest: 0.0,
+            noise: 0.0,
+            falls: true,
+        };
+        // does this derivative keep its sign?
+        let keeps = |c: [f64; 5], derivative: usize| {
+            let mut range = [f64::INFINITY, f64::NEG_INFINITY];
+            for n in 0..=400 {
+                let x = f64::from(n) / 200.0 - 1.0;
+                let value: f64 = (0..5).map(|k| c[k] * chebyshev(k, x)[derivative]).sum();
+                range = [range[0].min(value), range[1].max(value)];
+            }
+            range[0] > 0.0 || range[1] < 0.0
+        };
+        let shapes = [Shape::NoZero, Shape::Monotonic, Shape::Curved];
+        let mut random = crate::random::Random::new(7);
+        let mut seen = [0; 3];
+        for trial in 0..3000 {
+            let mut c = [0; 5].map(|_| random.uniform(-0.2, 0.2));
+            c[trial % 3] += 1.0;
+            let shape = series(c).shape();
+            if let Some(k) = shapes.iter().position(|known| *known == shape) {
+                seen[k] += 1;
+                assert!(keeps(c, k), "{shape:?}: {c:?}");
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+        for (derivative, shape) in shapes.into_iter().enumerate() {
+            for k in derivative + 1..5 {
+                for sign in [1.0, -1.0] {
+                    let with = |size: f64| {
+                        let mut c = [0.0; 5];
+                        (c[derivative], c[k]) = (1.0, sign * size);
+                        c
+                    };
+                    // the largest one that changes no sign, by bisection
+                    let (mut low, mut high) = (0.0, 2.0);
+                    while high - low > 1e-6 {
+                        let middle = 0.5 * (low + high);
+                        match keeps(with(middle), derivative) {
+                            true => low = middle,
+                            false => high = middle,
+                        }
+                    }
+                    assert_eq!(series(with(0.999 * low)).shape(), shape, "{derivative} {k}");
+                    assert_ne!(
+                        series(with(1.001 * high)).shape(),
+                        shape,
+                        "{derivative} {k}"
+                    );
+                }
+            }
+        }
+    }
+
     /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
     #[test]
     fn clear_of_zero_nothing_is_searched() {
