@@ -718,6 +718,21 @@ fn copies_are_made() {
         let found = refusal(&world(&format!("<replicate {wrong}>{body}</replicate>")));
         assert!(found.contains(told), "{wrong}: {found}");
     }
+    // no copy is a copy less; what has no name gets none from being copied
+    let links = |inside: &str| -> Vec<String> {
+        let builder = read(&world(&format!(
+            "<body name=\"a\"><joint/><geom size=\"0.1\"/>{inside}</body>"
+        )));
+        builder.links.into_iter().map(|link| link.name).collect()
+    };
+    let copied = |count: u32, name: &str| {
+        links(&format!(
+            "<replicate count=\"{count}\"><body {name}><joint/><geom size=\"0.1\"/></body></replicate>"
+        ))
+    };
+    assert_eq!(copied(0, ""), ["a"]);
+    assert_eq!(copied(1, "name=\"b\""), ["a", "b0"]);
+    assert_eq!(copied(2, "name=\"\""), copied(2, ""));
     // the bound is one for the whole file
     let many = "<replicate count=\"60000\"/>";
     let found = refusal(&world(&format!("{many}{many}")));
@@ -1176,7 +1191,7 @@ fn files_that_are_no_meshes() {
     far.extend([0; 34]);
     let mut unknown = counts([1, 0, 0, 1]);
     unknown.extend([0; 12]);
-    unknown.extend([0, 5, 0].into_iter().flat_map(i32::to_le_bytes));
+    unknown.extend([0, 1, 0].into_iter().flat_map(i32::to_le_bytes));
     let mut points = counts([1, 0, 0, 0]);
     points.extend([0; 12]);
     let files: [(&str, Vec<u8>, &str); 13] = [
