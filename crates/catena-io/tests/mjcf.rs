@@ -331,11 +331,17 @@ fn dynamics_are_those_of_mujoco() {
 #[test]
 fn several_joints_of_a_body_are_a_chain() {
     let builder = read(&world(
-        r#"<body name="hand" pos="0 0 1"><joint name="a" type="slide" axis="2 0 0"/><joint name="b" axis="0 1 0" pos="0 0 0.5"/>
+        r#"<body name="hand" pos="0 0 1">
+        <joint name="a" type="slide" axis="2 0 0"/><joint name="b" axis="0 1 0" pos="0 0 0.5"/>
         <geom size="0.1"/></body>"#,
     ));
     let links: Vec<&str> = builder.links.iter().map(|link| &link.name[..]).collect();
     assert_eq!(links, ["hand.a", "hand"]);
+    let lines: Vec<String> = (builder.links.iter().map(|link| &link.place))
+        .chain(builder.joints.iter().map(|joint| &joint.place))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(lines, ["x.xml:3", "x.xml:2", "x.xml:3", "x.xml:3"]);
     assert!(builder.links[0].inertial.is_none());
     let [a, b] = &builder.joints[..] else {
         panic!("two joints");
@@ -737,6 +743,9 @@ fn copies_are_made() {
     let many = "<replicate count=\"60000\"/>";
     let found = refusal(&world(&format!("{many}{many}")));
     assert!(found.contains("makes more than 100000 copies"), "{found}");
+    let many = "<replicate count=\"20000\"><site/><site/><site/></replicate>";
+    let found = refusal(&world(&format!("{many}{many}")));
+    assert!(found.contains("makes more than 100000 copies"), "{found}");
 }
 
 /// Dampers and cylinders are driven by something else than efforts; a cylinder with a force of its own acts without being driven.
@@ -930,6 +939,10 @@ fn the_base_on_request() {
         assert_eq!(read_with(text, BaseOption::Free).expect("a model").nv(), 7);
         assert_eq!(read_with(text, BaseOption::Fixed).expect("a model").nv(), 1);
     }
+    assert_eq!(
+        read_with(&hinged, BaseOption::Fixed).expect("a model").nv(),
+        1
+    );
     let error = read_with(&hinged, BaseOption::Free)
         .expect_err("it is hinged")
         .to_string();
