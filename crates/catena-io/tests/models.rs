@@ -362,6 +362,27 @@ fn every_value_knows_its_line() {
     }
 }
 
+/// Values may stand in each other, but not without end.
+#[test]
+fn json_is_nested_so_deep_and_no_deeper() {
+    let nested = |depth: usize| {
+        let text = "[".repeat(depth) + &"]".repeat(depth);
+        parse_json(&text, &Lines::new("x.json", &text)).map(|_| ())
+    };
+    // the innermost list of 33 is within 32 others
+    for depth in [1, 2, 32, 33] {
+        nested(depth).unwrap_or_else(|error| panic!("{depth}: {error}"));
+    }
+    for depth in [34, 35, 100] {
+        let error = nested(depth).expect_err("too deep");
+        assert_eq!(
+            error.message(),
+            "malformed JSON: nested more than 32 deep",
+            "{depth}"
+        );
+    }
+}
+
 #[test]
 fn a_moving_base_is_noted() {
     let builder = toml(

@@ -481,6 +481,12 @@ fn pitch_of_screws() {
         )],
         &[-0.5 / PI],
     );
+    // no advance at all, and one that no number holds
+    for pitch in ["0", "-0", "1e-310"] {
+        let text = format!("type=\"screw\">{axis}<thread_pitch>{pitch}</thread_pitch>");
+        let error = refusal(&hinged(&text));
+        assert!(error.contains("it would not turn"), "{pitch}: {error}");
+    }
 }
 
 #[test]
