@@ -626,6 +626,14 @@ fn springs_from_time_constants() {
         let expected = [2.0 * inertia / time, inertia / (time * ratio).powi(2)];
         near(&[dof.damping, dof.stiffness], &expected);
     }
+    // a pair that is not positive asks for nothing
+    for pair in ["0.1 0", "0 0.7", "-0.1 0.7", "0.1 -1"] {
+        let builder = read(&world(&format!(
+            "<body><joint damping=\"2\" springdamper=\"{pair}\"/><geom size=\"0.1\"/></body>"
+        )));
+        let dof = builder.joints[0].dofs[0];
+        assert_eq!((dof.damping, dof.stiffness), (2.0, 0.0), "{pair}");
+    }
 }
 
 /// Damping of a rotor is felt at the joint by the square of the gear, beside the joint's own; a flag switches both off.
