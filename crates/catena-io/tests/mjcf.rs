@@ -245,6 +245,56 @@ fn meshes_may_have_their_mass_in_the_surface() {
     near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
 }
 
+/// Faces name vertices by whole numbers from zero on.
+#[test]
+fn faces_name_vertices() {
+    for wrong in ["-1", "4", "0.5", "1e30"] {
+        let text = format!(
+            r#"<mujoco><asset><mesh name="m" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 {wrong}"/></asset>
+            <worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"#
+        );
+        let error = refusal(&text);
+        assert!(
+            error.contains("names vertices that are not there"),
+            "{wrong}: {error}"
+        );
+    }
+}
+
+/// A file in MuJoCo's own format has the mass of the same vertices and faces in the model file; normals and texture coordinates in between are passed over.
+#[test]
+fn meshes_in_the_format_of_mujoco() {
+    let path = std::env::temp_dir().join(format!("catena-own-{}.msh", std::process::id()));
+    let mut bytes: Vec<u8> = [4i32, 2, 3, 4]
+        .into_iter()
+        .flat_map(i32::to_le_bytes)
+        .collect();
+    let vertices = [
+        [0f32, 0.0, 0.0],
+        [2.0, 0.0, 0.0],
+        [0.0, 3.0, 0.0],
+        [0.0, 0.0, 1.0],
+    ];
+    bytes.extend(vertices.into_iter().flatten().flat_map(f32::to_le_bytes));
+    bytes.extend([7f32; 2 * 3 + 3 * 2].into_iter().flat_map(f32::to_le_bytes));
+    let faces = [[0i32, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    bytes.extend(faces.into_iter().flatten().flat_map(i32::to_le_bytes));
+    std::fs::write(&path, bytes).expect("it can be written");
+    let of = |mesh: &str| {
+        let builder = read(&format!(
+            "<mujoco><asset><mesh name=\"m\" {mesh}/></asset><worldbody><body><joint/><geom type=\"mesh\" mesh=\"m\" density=\"6\"/></body>\
+             </worldbody></mujoco>"
+        ));
+        builder.links[0].inertial.expect("it has mass")
+    };
+    let read = of(&format!("file=\"{}\"", path.display()));
+    std::fs::remove_file(&path).expect("it was there");
+    near(&[read.mass], &[6.0]);
+    near(&read.centre.to_array(), &[0.5, 0.75, 0.25]);
+    let inline = r#"vertex="0 0 0  2 0 0  0 3 0  0 0 1" face="0 2 1  0 1 3  0 3 2  1 2 3""#;
+    assert_eq!(read.tensor, of(inline).tensor);
+}
+
 /// Each axis has its own scale; one that is negative mirrors the mesh, which encloses as much.
 #[test]
 fn meshes_are_scaled_along_each_axis() {
@@ -671,13 +721,14 @@ fn actuators_without_a_joint_are_warned_about() {
     );
     let text = r#"<mujoco><worldbody><body><joint name="ball" type="ball"/><geom size="0.1"/>
         <body><joint name="hinge"/><geom size="0.1"/></body></body></worldbody>
-        <actuator><motor name="x" joint="ball"/><motor name="y" joint="hinge" gear="0"/><motor name="z" joint="hinge"/></actuator></mujoco>"#;
+        <actuator><motor name="x" joint="ball"/><motor name="y" joint="hinge" gear="0"/><motor name="z" joint="hinge"/>
+        <adhesion name="w" joint="hinge"/></actuator></mujoco>"#;
     let builder = read(text);
     let names: Vec<&str> = builder.actuators.iter().map(|a| &a.name[..]).collect();
     assert_eq!(names, ["z"]);
     assert_eq!(
         builder.warnings[0].message,
-        "2 actuators (`x`, `y`) are left out: only joints with one freedom are driven here, by an effort"
+        "3 actuators (`x`, `y`, `w`) are left out: only joints with one freedom are driven here, by an effort"
     );
 }
 
@@ -1120,7 +1171,7 @@ fn meshes_and_colours_are_drawn() {
         <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint/>
         <geom type="mesh" mesh="m" material="red"/><geom size="0.1" rgba="0 0.5 1 1"/><geom size="0.1" material="lost"/>
         <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="3"/><geom type="capsule" size="0.1 0.2"/>
-        <geom type="box" size="1 2 3"/><geom size="0.1" group="2"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
+        <geom type="box" size="1 2 3"/><geom size="0.1" group="2"/><geom type="mesh" mesh="lost"/><geom type="hfield" hfield="h"/></body></worldbody></mujoco>"#;
     std::fs::write(&path, text).expect("a temporary file");
     let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
     let _ = std::fs::remove_file(&path);
@@ -1144,12 +1195,13 @@ fn meshes_and_colours_are_drawn() {
     };
     assert_eq!(drawing.shapes[3].outline, capsule);
     assert_eq!(drawing.shapes[4].outline, Outline::Box([1.0, 2.0, 3.0]));
-    assert_eq!(drawing.notes.len(), 1);
-    assert!(
-        drawing.notes[0].contains("there is no mesh `lost`"),
-        "{:?}",
-        drawing.notes
-    );
+    assert_eq!(drawing.notes.len(), 2);
+    for (note, told) in drawing.notes.iter().zip([
+        "there is no mesh `lost`",
+        "`type` of <geom> of body `a` is not drawn",
+    ]) {
+        assert!(note.contains(told), "{:?}", drawing.notes);
+    }
 }
 
 /// A drawing needs no dynamics: what a model is refused for is shown all the same.

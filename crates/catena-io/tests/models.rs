@@ -549,4 +549,10 @@ fn a_start_is_read() {
         assert_eq!(start.q, [FRAC_PI_2, 0.6, 0.0, 0.8, 0.0, 0.0, 0.0]);
         assert_eq!(start.v, [PI, 0.0, 0.0, 0.0, FRAC_PI_2, 0.25]);
     }
+    // digits of a quaternion that were left out
+    let rounded = toml(&text.replace("[0.6, 0.0, 0.8, 0.0]", "[0.6003, 0.0, 0.8004, 0.0]"));
+    let start: State = State::start(&rounded.build().expect("sound"));
+    let length = start.q[1].hypot(start.q[3]);
+    assert!((length - 1.0).abs() < 1e-15);
+    assert!((start.q[3] / start.q[1] - 0.8004 / 0.6003).abs() < 1e-15);
 }
