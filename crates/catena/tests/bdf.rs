@@ -395,7 +395,7 @@ fn a_checkpoint_continues_to_the_same_bits() {
         copies.push(whole.checkpoint());
     }
     for from in [0, 1, 2, 17, 60, 119] {
-        let mut again = Bdf::new(3, BdfOptions::with_tolerance(1e-7)).unwrap();
+        let mut again = Bdf::new(3, *whole.options()).unwrap();
         // another problem object: nothing of the old one is needed
         let mut implicit = problem.implicit();
         again.restore(&mut implicit, &copies[from]).unwrap();
