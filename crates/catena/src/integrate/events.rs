@@ -834,6 +834,30 @@ mod tests {
         }
     }
 
+    /// A value is as foretold if it is off by less than a twentieth of the distance that the polynomial keeps from zero.
+    #[test]
+    fn values_are_foretold_as_exactly_as_zero_is_near() {
+        for k in 1..5 {
+            for clear in [0.02, 0.5] {
+                let mut c = [1.0, 0.0, 0.0, 0.0, 0.0];
+                c[k] = 1.0 - clear;
+                let series = Series {
+                    c,
+                    rest: 0.0,
+                    noise: 0.0,
+                    falls: true,
+                };
+                for x in PROBES {
+                    for sign in [1.0, -1.0] {
+                        let off = |part: f64| series.at(x) + sign * part * clear;
+                        assert!(series.foretells(x, off(0.049)), "{k} {clear} {x}");
+                        assert!(!series.foretells(x, off(0.051)), "{k} {clear} {x}");
+                    }
+                }
+            }
+        }
+    }
+
     /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
     #[test]
     fn clear_of_zero_nothing_is_searched() {
