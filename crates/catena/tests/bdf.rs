@@ -465,6 +465,21 @@ fn consistent_values_are_found_from_the_differential_part() {
     bdf.make_consistent(&mut cubic, 0.0, &mut x, &mut xdot, Given::Derivatives)
         .unwrap();
     assert!((x[0] - 2.0).abs() < 1e-10, "{x:?}");
+    // one equation jumps over zero, the others have a solution: the message names its unknown
+    let mut impossible = DenseImplicit::new(3, |_t, x: &[f64], _rate: &[f64], out: &mut [f64]| {
+        out[0] = x[0] - 1.0;
+        out[1] = x[1] + 1f64.copysign(x[1]);
+        out[2] = x[2] + 1.0;
+        Ok(())
+    });
+    let mut bdf = Bdf::new(3, BdfOptions::with_tolerance(1e-10)).unwrap();
+    let (mut x, mut xdot) = ([0.9, 0.5, -0.9], [0.0; 3]);
+    let error = bdf
+        .make_consistent(&mut impossible, 2.0, &mut x, &mut xdot, Given::Derivatives)
+        .unwrap_err();
+    let expected = "at t = 2 s: no consistent initial values found; unknown 1 changes most";
+    assert_eq!(error.message(), expected);
+    assert_eq!(x, [0.9, 0.5, -0.9]);
 }
 
 #[test]
