@@ -26,6 +26,19 @@ fn subtraction_in_place_is_subtraction() {
     assert_eq!(found.to_array(), a.to_array());
 }
 
+/// Sums and differences undo each other, part by part; these numbers have no rounding.
+#[test]
+fn differences_undo_sums() {
+    let (x, y) = (Vec3::new(1.0, -2.0, 0.5), Vec3::new(0.25, 4.0, -8.0));
+    let (u, w) = (Vec3::new(-3.0, 1.5, 2.0), Vec3::new(0.75, -0.5, 16.0));
+    let (a, b) = (Force::new(x, y), Force::new(u, w));
+    assert_eq!((a - b).to_array(), Force::new(x - u, y - w).to_array());
+    assert_eq!((a - b + b).to_array(), a.to_array());
+    let (a, b) = (Motion::new(x, y), Motion::new(u, w));
+    assert_eq!((a - b).to_array(), Motion::new(x - u, y - w).to_array());
+    assert_eq!((a - b + b).to_array(), a.to_array());
+}
+
 type Particle = (f64, Vec3<f64>);
 
 /// Moment about the origin and sum of a vector of every particle, such as its momentum.
