@@ -868,6 +868,22 @@ mod tests {
         }
     }
 
+    /// Two zeros close together are found anywhere in a step, near its ends, too, and whatever the unit of the function.
+    #[test]
+    fn units_of_functions_do_not_matter() {
+        for unit in [1e-3, 1.0, 1e4, -1e-3, -1.0, -1e4] {
+            for at in [0.001, 0.004, 0.02, 0.3, 0.5, 0.98, 0.996, 0.999] {
+                let f = move |t: f64| unit * ((t - at) * (t - at) - 0.0005 * 0.0005);
+                let (found, _) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+                let times: Vec<f64> = found.iter().map(|event| event.time).collect();
+                assert_eq!(times.len(), 2, "{unit}, {at}: {times:?}");
+                for (time, zero) in times.iter().zip([at - 0.0005, at + 0.0005]) {
+                    assert!((time - zero).abs() < 1e-12, "{unit}, {at}: {times:?}");
+                }
+            }
+        }
+    }
+
     /// A function that is exactly zero at one of the points of a step and has another zero beside it: both are found, in either order.
     #[test]
     fn zeros_at_the_points_of_a_step_hide_no_others() {
