@@ -437,6 +437,7 @@ fn mutations() -> String {
             (100 * caught + viable / 2) / viable.max(1)
         );
     }
+    table += &last_samples();
     table += "\n| survivor | why |\n|---|---|\n";
     for name in &survivors {
         let why = reasons.get(name).unwrap_or_else(|| {
@@ -450,6 +451,39 @@ fn mutations() -> String {
             "docs/validation/survivors.tsv: {name} did not survive"
         );
     }
+    table
+}
+
+/// How the last sample of each group did when it was drawn.
+fn last_samples() -> String {
+    let mut last: BTreeMap<String, [usize; 3]> = BTreeMap::new();
+    for line in record("samples") {
+        let [group, numbers @ ..] = &line[..] else {
+            panic!("docs/validation/samples.tsv: {line:?}");
+        };
+        let numbers: Vec<usize> = numbers
+            .iter()
+            .map(|word| word.parse().expect("a number"))
+            .collect();
+        last.insert(group.clone(), numbers.try_into().expect("three numbers"));
+    }
+    let mut table = String::from(
+        "\nThe last sample of each group as it was drawn, before a test was written for what survived:\n\n\
+         | group | seed | compiled | caught | % |\n|---|---:|---:|---:|---:|\n",
+    );
+    let mut sum = [0, 0];
+    let mut write = |group: &str, seed: &str, [compiled, caught]: [usize; 2]| {
+        let share = (100 * caught + compiled / 2) / compiled.max(1);
+        let _ = writeln!(
+            table,
+            "| {group} | {seed} | {compiled} | {caught} | {share} |"
+        );
+    };
+    for (group, [seed, compiled, caught]) in last {
+        write(&group, &seed.to_string(), [compiled, caught]);
+        sum = [sum[0] + compiled, sum[1] + caught];
+    }
+    write("all", "", sum);
     table
 }
 

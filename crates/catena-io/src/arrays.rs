@@ -193,9 +193,54 @@ fn short(size: usize) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use catena::algorithm::natural_orthogonal_complement::mass_centres;
 
     fn word(bytes: &[u8], at: usize) -> u32 {
         u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    /// The arrays of a complement have the shapes that their indices say, and I = Σ Nᵢᵀ Mᵢ Nᵢ over the bodies; those of two states have an axis more.
+    #[test]
+    fn arrays_of_a_complement() {
+        let model = catena::model::embedded::model("stanford").expect("embedded");
+        let state = catena::State::random(&model, 1);
+        let centres = mass_centres(&model);
+        let it = Denoc::new(&model, &centres, &state.q, &state.v, &state.base);
+        let all = complement(&it);
+        let of = |name: &str| all.iter().find(|a| a.name == name).expect("there");
+        for (name, shape) in [
+            ("c", &[6, 3][..]),
+            ("p", &[6, 6]),
+            ("N_l", &[36, 36]),
+            ("N", &[36, 6]),
+            ("M", &[6, 6, 6]),
+            ("M_articulated", &[6, 6, 6]),
+            ("psi", &[6, 6]),
+            ("m_hat", &[6]),
+            ("I", &[6, 6]),
+        ] {
+            assert_eq!(of(name).shape, shape, "{name}");
+        }
+        let (n, m, inertia) = (of("N"), of("M"), of("I"));
+        for i in 0..6 {
+            for j in 0..6 {
+                let mut sum = 0.0;
+                for body in 0..6 {
+                    for (a, b) in (0..36).map(|k| (k / 6, k % 6)) {
+                        let twist =
+                            |row: usize, freedom: usize| n.numbers[(6 * body + row) * 6 + freedom];
+                        sum += twist(a, i) * m.numbers[36 * body + 6 * a + b] * twist(b, j);
+                    }
+                }
+                assert!((sum - inertia.numbers[6 * i + j]).abs() < 1e-12, "{i} {j}");
+            }
+        }
+        let both = NamedArray::stacked(vec![all.clone(), all.clone()]);
+        assert_eq!(both[0].shape, [2, 6, 3]);
+        assert_eq!(
+            both[0].numbers,
+            [&all[0].numbers[..], &all[0].numbers].concat()
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `python/tests/test_mjcf.py` compares the files in `mjcf/` with MuJoCo.
 
 use catena::model::{JointKind, RuleSpec};
+use catena::residual::{largest, relative};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_io::drawing::Outline;
 use catena_io::{BaseOption, ReadOptions, builder_from_mjcf, model_from_mjcf, read_model};
@@ -81,6 +82,115 @@ fn geoms_have_the_mass_of_their_shapes() {
 }
 
 /// Two spheres: the parallel axis theorem. A third one is in a group that does not count, a fourth has no mass.
+/// A shape needs all its sizes, and none of them may be zero or negative.
+#[test]
+fn sizes_are_checked() {
+    for (kind, good) in [
+        ("sphere", "0.1"),
+        ("capsule", "0.1 0.2"),
+        ("cylinder", "0.1 0.2"),
+        ("box", "0.1 0.2 0.3"),
+        ("ellipsoid", "0.1 0.2 0.3"),
+    ] {
+        let with = |size: &str| {
+            world(&format!(
+                "<body><joint/><geom type=\"{kind}\" {size}/></body>"
+            ))
+        };
+        read(&with(&format!("size=\"{good}\"")));
+        let error = refusal(&with(""));
+        assert!(
+            error.starts_with("<geom> has no attribute `size`"),
+            "{error}"
+        );
+        let words: Vec<&str> = good.split(' ').collect();
+        for k in 0..words.len() {
+            for wrong in ["0", "-0.1"] {
+                let mut sizes = words.clone();
+                sizes[k] = wrong;
+                let error = refusal(&with(&format!("size=\"{}\"", sizes.join(" "))));
+                assert!(error.contains("must be positive"), "{kind}: {error}");
+            }
+        }
+        if words.len() > 1 {
+            let few = words[1..].join(" ");
+            let error = refusal(&with(&format!("size=\"{few}\"")));
+            assert!(error.contains("has too few numbers"), "{kind}: {error}");
+        }
+    }
+}
+
+/// Each of the bounds acts alone, on every body, also on one without mass of its own.
+#[test]
+fn masses_are_bounded_from_below() {
+    let of = |bounds: &str| {
+        let builder = read(&format!(
+            r#"<mujoco><compiler {bounds}/><worldbody><body><joint/><inertial pos="0 0 0" mass="2" diaginertia="0.3 0.4 0.5"/>
+            <body><joint axis="0 1 0"/></body></body></worldbody></mujoco>"#
+        ));
+        let numbers = builder.links.iter().map(|link| {
+            let own = link.inertial.unwrap_or_default();
+            [own.mass, own.tensor.xx, own.tensor.yy, own.tensor.zz]
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    let heavy = [2.0, 0.3, 0.4, 0.5];
+    let sorted = |mut numbers: [f64; 4]| {
+        numbers[1..].sort_by(f64::total_cmp);
+        numbers
+    };
+    let masses = of("boundmass=\"0.1\"");
+    assert_eq!((masses[0], masses[1]), (heavy, [0.1, 0.0, 0.0, 0.0]));
+    let moments = of("boundinertia=\"0.4\"");
+    near(&sorted(moments[0]), &[2.0, 0.4, 0.4, 0.5]);
+    near(&moments[1], &[0.0, 0.4, 0.4, 0.4]);
+    let both = of("boundmass=\"3\" boundinertia=\"0.1\"");
+    near(&both[0], &[3.0, 0.3, 0.4, 0.5]);
+    near(&both[1], &[3.0, 0.1, 0.1, 0.1]);
+}
+
+/// A body without joints stands where it is put; cameras and lights change nothing.
+#[test]
+fn bodies_without_joints_are_fixed_in_place() {
+    let builder = read(&world(
+        r#"<camera/><light/><body name="a"><joint name="j" axis="0 1 0"/><geom size="0.1"/><camera/><light/>
+        <body name="b" pos="0.3 0 0.2" euler="0 0 90"><geom size="0.1" pos="0.1 0 0"/></body></body>"#,
+    ));
+    let joint = builder.joints.iter().find(|joint| joint.child == "b");
+    let joint = joint.expect("it is there");
+    assert_eq!((joint.kind, &joint.parent[..]), (JointKind::Fixed, "a"));
+    near(
+        &joint.parent_from_joint.translation.to_array(),
+        &[0.3, 0.0, 0.2],
+    );
+    let ball = 4.0 / 3.0 * PI * 1e-3 * 1000.0;
+    let model = builder.build().expect("a model");
+    let mut dynamics = Dynamics::new(&model);
+    let inertia = dynamics.inertia(&State::neutral(&model)).expect("finite");
+    // two balls, one of them at (0.3, 0.1, 0.2)
+    near(
+        &[inertia[(0, 0)]],
+        &[ball * (2.0 * 0.4 * 1e-2 + 0.09 + 0.04)],
+    );
+}
+
+/// A rotation by a quaternion of no length is none.
+#[test]
+fn quaternions_have_a_length() {
+    let body = |quat: &str| {
+        world(&format!(
+            "<body quat=\"{quat}\"><joint/><geom size=\"0.1\"/></body>"
+        ))
+    };
+    for wrong in ["0 0 0 0", "0 1e-17 0 0", "1e200 0 0 1e200"] {
+        let error = refusal(&body(wrong));
+        assert!(error.contains("`quat`"), "{wrong}: {error}");
+    }
+    let joint = &read(&body("0 0 0 20")).joints[0];
+    let x = joint.parent_from_joint.rotation.x.to_array();
+    near(&x, &[-1.0, 0.0, 0.0]);
+}
+
 #[test]
 fn geoms_of_a_body_add_up() {
     let text = r#"<mujoco><compiler inertiagrouprange="0 1"/><worldbody><body><joint/>
@@ -108,6 +218,81 @@ fn meshes_enclose_their_mass() {
     let tensor = inertial.tensor;
     near(&[tensor.xx, tensor.yy, tensor.zz], &[2.0 * second; 3]);
     near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
+}
+
+/// The faces of a tetrahedron with three edges of length 2 along the axes: their area has the mass, at the mean of their middles by area.
+#[test]
+fn meshes_may_have_their_mass_in_the_surface() {
+    let text = r#"<mujoco><asset><mesh name="m" inertia="shell" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
+        <worldbody><body><joint/><geom type="mesh" mesh="m" density="6"/></body></worldbody></mujoco>"#;
+    let inertial = read(text).links[0].inertial.expect("it has mass");
+    // three right-angled faces and an equilateral one of side 2 √2
+    let slanted = 2.0 * 3f64.sqrt();
+    let area = 3.0 * 2.0 + slanted;
+    near(&[inertial.mass], &[6.0 * area]);
+    let centre = (2.0 * (2.0 * 2.0 / 3.0) + slanted * 2.0 / 3.0) / area;
+    near(&inertial.centre.to_array(), &[centre; 3]);
+    // ∫x² of a triangle is a twelfth of its area times Σ x² + (Σ x)²: two faces have one corner at x = 2, the slanted one, too
+    let squares = (2.0 + 2.0 + slanted) / 12.0 * (4.0 + 4.0);
+    // ∫xy: Σ xy + Σ x Σ y is 4 for the face in that plane and for the slanted one
+    let products = (2.0 + slanted) / 12.0 * 4.0;
+    let (second, product) = (
+        6.0 * squares - inertial.mass * centre * centre,
+        6.0 * products - inertial.mass * centre * centre,
+    );
+    let tensor = inertial.tensor;
+    near(&[tensor.xx, tensor.yy, tensor.zz], &[2.0 * second; 3]);
+    near(&[tensor.xy, tensor.xz, tensor.yz], &[-product; 3]);
+}
+
+/// Faces name vertices by whole numbers from zero on.
+#[test]
+fn faces_name_vertices() {
+    for wrong in ["-1", "4", "0.5", "1e30"] {
+        let text = format!(
+            r#"<mujoco><asset><mesh name="m" vertex="0 0 0  2 0 0  0 2 0  0 0 2" face="0 2 1  0 1 3  0 3 2  1 2 {wrong}"/></asset>
+            <worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"#
+        );
+        let error = refusal(&text);
+        assert!(
+            error.contains("names vertices that are not there"),
+            "{wrong}: {error}"
+        );
+    }
+}
+
+/// A file in MuJoCo's own format has the mass of the same vertices and faces in the model file; normals and texture coordinates in between are passed over.
+#[test]
+fn meshes_in_the_format_of_mujoco() {
+    let path = std::env::temp_dir().join(format!("catena-own-{}.msh", std::process::id()));
+    let mut bytes: Vec<u8> = [4i32, 2, 3, 4]
+        .into_iter()
+        .flat_map(i32::to_le_bytes)
+        .collect();
+    let vertices = [
+        [0f32, 0.0, 0.0],
+        [2.0, 0.0, 0.0],
+        [0.0, 3.0, 0.0],
+        [0.0, 0.0, 1.0],
+    ];
+    bytes.extend(vertices.into_iter().flatten().flat_map(f32::to_le_bytes));
+    bytes.extend([7f32; 2 * 3 + 3 * 2].into_iter().flat_map(f32::to_le_bytes));
+    let faces = [[0i32, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    bytes.extend(faces.into_iter().flatten().flat_map(i32::to_le_bytes));
+    std::fs::write(&path, bytes).expect("it can be written");
+    let of = |mesh: &str| {
+        let builder = read(&format!(
+            "<mujoco><asset><mesh name=\"m\" {mesh}/></asset><worldbody><body><joint/><geom type=\"mesh\" mesh=\"m\" density=\"6\"/></body>\
+             </worldbody></mujoco>"
+        ));
+        builder.links[0].inertial.expect("it has mass")
+    };
+    let read = of(&format!("file=\"{}\"", path.display()));
+    std::fs::remove_file(&path).expect("it was there");
+    near(&[read.mass], &[6.0]);
+    near(&read.centre.to_array(), &[0.5, 0.75, 0.25]);
+    let inline = r#"vertex="0 0 0  2 0 0  0 3 0  0 0 1" face="0 2 1  0 1 3  0 3 2  1 2 3""#;
+    assert_eq!(read.tensor, of(inline).tensor);
 }
 
 /// Each axis has its own scale; one that is negative mirrors the mesh, which encloses as much.
@@ -153,15 +338,60 @@ fn every_file_is_read() {
     }
 }
 
+/// Inverse and forward dynamics are those of MuJoCo 4.0 at random states, as `mjcf/record.py` has written them. Both compute in double precision with
+/// the same numbers of the files: 1e-9 of the largest entry allows for accelerations of light bodies.
+#[test]
+fn dynamics_are_those_of_mujoco() {
+    let text = std::fs::read_to_string(folder().join("mujoco.txt")).expect("the record");
+    let lines: Vec<(&str, &str, Vec<f64>)> = text
+        .lines()
+        .map(|line| {
+            let (file, rest) = line.split_once(' ').expect("a file");
+            let (what, rest) = rest.split_once(' ').expect("a quantity");
+            let numbers = rest.split(' ').map(|word| word.parse().expect("a number"));
+            (file, what, numbers.collect())
+        })
+        .collect();
+    for state in lines.chunks(5) {
+        let file = state[0].0;
+        let of = |name: &str| -> &[f64] {
+            let found = state.iter().find(|(.., what, _)| *what == name);
+            &found.expect("recorded").2
+        };
+        let path = match file {
+            "two_legs" => folder().join("../../../../models/two_legs.xml"),
+            _ => folder().join(format!("{file}.xml")),
+        };
+        let model = read_model(&path, &ReadOptions::default()).expect("a model");
+        let model = model.open_tree();
+        let mut dynamics = Dynamics::new(&model);
+        let at = State::new(&model, of("q"), of("v")).expect("finite");
+        let still = vec![0.0; model.nv()];
+        let bias = dynamics.inverse(&at, &still, &[]).expect("finite").to_vec();
+        let acceleration = dynamics.forward(&at, of("tau"), &[]).expect("finite");
+        for (ours, theirs) in [(&bias[..], of("bias")), (acceleration, of("acceleration"))] {
+            let apart = relative(ours, theirs, largest(theirs));
+            assert!(apart <= 1e-9, "{file}: {apart}\n{ours:?}\n{theirs:?}");
+        }
+    }
+    assert_eq!(lines.len(), 8 * 2 * 5);
+}
+
 /// Joints of one body act in their order, each where the ones before have left the body.
 #[test]
 fn several_joints_of_a_body_are_a_chain() {
     let builder = read(&world(
-        r#"<body name="hand" pos="0 0 1"><joint name="a" type="slide" axis="2 0 0"/><joint name="b" axis="0 1 0" pos="0 0 0.5"/>
+        r#"<body name="hand" pos="0 0 1">
+        <joint name="a" type="slide" axis="2 0 0"/><joint name="b" axis="0 1 0" pos="0 0 0.5"/>
         <geom size="0.1"/></body>"#,
     ));
     let links: Vec<&str> = builder.links.iter().map(|link| &link.name[..]).collect();
     assert_eq!(links, ["hand.a", "hand"]);
+    let lines: Vec<String> = (builder.links.iter().map(|link| &link.place))
+        .chain(builder.joints.iter().map(|joint| &joint.place))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(lines, ["x.xml:3", "x.xml:2", "x.xml:3", "x.xml:3"]);
     assert!(builder.links[0].inertial.is_none());
     let [a, b] = &builder.joints[..] else {
         panic!("two joints");
@@ -408,6 +638,75 @@ fn general_actuators_that_are_no_motors_are_noted() {
     }
 }
 
+/// Several drives of a joint are one: their rotors resist together, each by the square of its own gear, and their efforts add up if all are bounded.
+#[test]
+fn drives_of_a_joint_act_together() {
+    let drive = |second: &str| {
+        let builder = read(&format!(
+            "<mujoco>{TWO}<actuator><motor name=\"m\" joint=\"ja\" gear=\"3\" armature=\"0.2\" ctrlrange=\"-2 2\"/>\
+             <motor name=\"n\" joint=\"ja\" gear=\"5\" armature=\"0.4\" {second}/></actuator></mujoco>"
+        ));
+        assert_eq!(builder.actuators.len(), 1);
+        builder.actuators[0].clone()
+    };
+    let both = drive("ctrlrange=\"-1 1\"");
+    let felt = both.gear * both.gear * both.rotor_inertia;
+    near(&[felt], &[9.0 * 0.2 + 25.0 * 0.4]);
+    assert_eq!(both.max_effort, Some(3.0 * 2.0 + 5.0 * 1.0));
+    assert_eq!(drive("").max_effort, None);
+}
+
+/// A pendulum that its weight pulls, and a slide with a load: inertia, time constant and damping ratio give spring and damper, whatever else acts.
+#[test]
+fn springs_from_time_constants() {
+    let (time, ratio) = (0.1f64, 0.7f64);
+    let of = |joint: &str| {
+        let builder = read(&world(&format!(
+            r#"<body><joint {joint} springdamper="{time} {ratio}"/>
+               <inertial pos="0.5 0 0" mass="2" diaginertia="0.3 0.4 0.5"/></body>"#
+        )));
+        builder.joints[0].dofs[0]
+    };
+    for (joint, inertia) in [
+        (r#"axis="0 1 0""#, 0.4 + 2.0 * 0.25),
+        (r#"axis="0 0 1""#, 0.5 + 2.0 * 0.25),
+        (r#"type="slide" axis="0 0 1""#, 2.0),
+    ] {
+        let dof = of(joint);
+        let expected = [2.0 * inertia / time, inertia / (time * ratio).powi(2)];
+        near(&[dof.damping, dof.stiffness], &expected);
+    }
+    // a pair that is not positive asks for nothing
+    for pair in ["0.1 0", "0 0.7", "-0.1 0.7", "0.1 -1"] {
+        let builder = read(&world(&format!(
+            "<body><joint damping=\"2\" springdamper=\"{pair}\"/><geom size=\"0.1\"/></body>"
+        )));
+        let dof = builder.joints[0].dofs[0];
+        assert_eq!((dof.damping, dof.stiffness), (2.0, 0.0), "{pair}");
+    }
+}
+
+/// Damping of a rotor is felt at the joint by the square of the gear, beside the joint's own; a flag switches both off.
+#[test]
+fn damping_of_drives_acts_on_joints() {
+    let damping = |flags: &str, joint: &str, second: &str| {
+        let builder = read(&format!(
+            r#"<mujoco>{flags}<worldbody><body><joint name="j" {joint}/><geom size="0.1"/></body></worldbody>
+            <actuator><motor joint="j" gear="3" damping="0.5 0"/>{second}</actuator></mujoco>"#
+        ));
+        builder.joints[0]
+            .dofs
+            .first()
+            .map_or(0.0, |dof| dof.damping)
+    };
+    near(&[damping("", "", "")], &[4.5]);
+    near(&[damping("", "damping=\"0.25\"", "")], &[4.75]);
+    let second = "<motor name=\"m\" joint=\"j\" gear=\"-2\" damping=\"0.1\"/>";
+    near(&[damping("", "", second)], &[4.9]);
+    let off = "<option><flag damper=\"disable\"/></option>";
+    assert_eq!(damping(off, "damping=\"0.25\"", ""), 0.0);
+}
+
 /// Drives that have no place in a model are told in every command.
 #[test]
 fn actuators_without_a_joint_are_warned_about() {
@@ -419,6 +718,17 @@ fn actuators_without_a_joint_are_warned_about() {
     assert_eq!(
         builder.warnings[0].message,
         "actuator `n` is left out: only joints with one freedom are driven here, by an effort"
+    );
+    let text = r#"<mujoco><worldbody><body><joint name="ball" type="ball"/><geom size="0.1"/>
+        <body><joint name="hinge"/><geom size="0.1"/></body></body></worldbody>
+        <actuator><motor name="x" joint="ball"/><motor name="y" joint="hinge" gear="0"/><motor name="z" joint="hinge"/>
+        <adhesion name="w" joint="hinge"/></actuator></mujoco>"#;
+    let builder = read(text);
+    let names: Vec<&str> = builder.actuators.iter().map(|a| &a.name[..]).collect();
+    assert_eq!(names, ["z"]);
+    assert_eq!(
+        builder.warnings[0].message,
+        "3 actuators (`x`, `y`, `w`) are left out: only joints with one freedom are driven here, by an effort"
     );
 }
 
@@ -473,8 +783,26 @@ fn copies_are_made() {
         let found = refusal(&world(&format!("<replicate {wrong}>{body}</replicate>")));
         assert!(found.contains(told), "{wrong}: {found}");
     }
+    // no copy is a copy less; what has no name gets none from being copied
+    let links = |inside: &str| -> Vec<String> {
+        let builder = read(&world(&format!(
+            "<body name=\"a\"><joint/><geom size=\"0.1\"/>{inside}</body>"
+        )));
+        builder.links.into_iter().map(|link| link.name).collect()
+    };
+    let copied = |count: u32, name: &str| {
+        links(&format!(
+            "<replicate count=\"{count}\"><body {name}><joint/><geom size=\"0.1\"/></body></replicate>"
+        ))
+    };
+    assert_eq!(copied(0, ""), ["a"]);
+    assert_eq!(copied(1, "name=\"b\""), ["a", "b0"]);
+    assert_eq!(copied(2, "name=\"\""), copied(2, ""));
     // the bound is one for the whole file
     let many = "<replicate count=\"60000\"/>";
+    let found = refusal(&world(&format!("{many}{many}")));
+    assert!(found.contains("makes more than 100000 copies"), "{found}");
+    let many = "<replicate count=\"20000\"><site/><site/><site/></replicate>";
     let found = refusal(&world(&format!("{many}{many}")));
     assert!(found.contains("makes more than 100000 copies"), "{found}");
 }
@@ -670,6 +998,10 @@ fn the_base_on_request() {
         assert_eq!(read_with(text, BaseOption::Free).expect("a model").nv(), 7);
         assert_eq!(read_with(text, BaseOption::Fixed).expect("a model").nv(), 1);
     }
+    assert_eq!(
+        read_with(&hinged, BaseOption::Fixed).expect("a model").nv(),
+        1
+    );
     let error = read_with(&hinged, BaseOption::Free)
         .expect_err("it is hinged")
         .to_string();
@@ -766,6 +1098,32 @@ fn the_first_element_decides() {
     std::fs::remove_file(&path).expect("it was there");
 }
 
+/// A file whose name says what it is need not say it again.
+#[test]
+fn the_extension_decides() {
+    let path = std::env::temp_dir().join(format!("catena-extension-{}.MJCF", std::process::id()));
+    std::fs::write(&path, world("<body><joint/><geom size=\"0.1\"/></body>"))
+        .expect("it can be written");
+    let model = read_model(&path, &ReadOptions::default());
+    std::fs::remove_file(&path).expect("it was there");
+    assert_eq!(model.unwrap_or_else(|error| panic!("{error}")).nv(), 1);
+}
+
+/// A section that nobody knows is a mistake, or left out on request and counted.
+#[test]
+fn unknown_sections() {
+    let text = "<mujoco><sensors/><worldbody><body><joint/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+    let error = refusal(text);
+    assert!(error.contains("did you mean `sensor`?"), "{error}");
+    let options = ReadOptions {
+        ignore_unknown: true,
+        ..ReadOptions::default()
+    };
+    let builder = builder_from_mjcf(text, "x.xml", &options).expect("left out");
+    let notes = builder.assumptions.join("\n");
+    assert!(notes.contains("<sensors>"), "{notes}");
+}
+
 /// Geoms are drawn where MuJoCo has them: the numbers are those of `geom_xpos` of MuJoCo 4.0 for `shapes.xml`.
 #[test]
 fn geoms_are_drawn_where_they_are() {
@@ -812,14 +1170,14 @@ fn meshes_and_colours_are_drawn() {
         <mesh name="m" vertex="0 0 0  1 0 0  0 1.5 0  0 0 0.7" face="0 2 1  0 1 3  0 3 2  1 2 3"/></asset>
         <worldbody><geom type="plane" size="1 1 1"/><body name="a"><joint/>
         <geom type="mesh" mesh="m" material="red"/><geom size="0.1" rgba="0 0.5 1 1"/><geom size="0.1" material="lost"/>
-        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="4"/><geom type="capsule" size="0.1 0.2"/>
-        <geom type="box" size="1 2 3"/><geom type="mesh" mesh="lost"/></body></worldbody></mujoco>"#;
+        <geom size="0.1" rgba="1 1 1 0"/><geom size="0.1" group="3"/><geom type="capsule" size="0.1 0.2"/>
+        <geom type="box" size="1 2 3"/><geom size="0.1" group="2"/><geom type="mesh" mesh="lost"/><geom type="hfield" hfield="h"/></body></worldbody></mujoco>"#;
     std::fs::write(&path, text).expect("a temporary file");
     let drawing = catena_io::drawing::of_mjcf(&path).expect("a drawing");
     let _ = std::fs::remove_file(&path);
     let found: Vec<_> = drawing.shapes.iter().map(|shape| shape.colour).collect();
     let (red, blue) = (Some([1.0, 0.0, 0.0, 1.0]), Some([0.0, 0.5, 1.0, 1.0]));
-    assert_eq!(found, [red, blue, None, None, None]);
+    assert_eq!(found, [red, blue, None, None, None, None]);
     assert!(
         drawing
             .shapes
@@ -837,12 +1195,13 @@ fn meshes_and_colours_are_drawn() {
     };
     assert_eq!(drawing.shapes[3].outline, capsule);
     assert_eq!(drawing.shapes[4].outline, Outline::Box([1.0, 2.0, 3.0]));
-    assert_eq!(drawing.notes.len(), 1);
-    assert!(
-        drawing.notes[0].contains("there is no mesh `lost`"),
-        "{:?}",
-        drawing.notes
-    );
+    assert_eq!(drawing.notes.len(), 2);
+    for (note, told) in drawing.notes.iter().zip([
+        "there is no mesh `lost`",
+        "`type` of <geom> of body `a` is not drawn",
+    ]) {
+        assert!(note.contains(told), "{:?}", drawing.notes);
+    }
 }
 
 /// A drawing needs no dynamics: what a model is refused for is shown all the same.
@@ -857,6 +1216,36 @@ fn what_cannot_move_is_drawn() {
     let _ = std::fs::remove_file(&path);
     assert_eq!(drawing.expect("a drawing").shapes.len(), 1);
     assert!(refusal(&text).contains("damping"), "{}", refusal(&text));
+}
+
+/// Of the objects in an OBJ file the first one with faces counts, whether the lines before it name it or not; its faces may be counted back from the last vertex.
+#[test]
+fn the_first_object_of_a_file_counts() {
+    let path = std::env::temp_dir().join(format!("catena-objects-{}.obj", std::process::id()));
+    let corners = |size: f64| format!("v 0 0 0\nv {size} 0 0\nv 0 {size} 0\nv 0 0 {size}\n");
+    let first = "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    let second = "f -4 -2 -3\nf -4 -3 -1\nf -4 -1 -2\nf -3 -2 -1\n";
+    let mass = |text: String| {
+        std::fs::write(&path, text).expect("it can be written");
+        let builder = read(&format!(
+            "<mujoco><asset><mesh name=\"m\" file=\"{}\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\" density=\"6\"/></body></worldbody></mujoco>",
+            path.display()
+        ));
+        builder.links[0].inertial.expect("it has mass").mass
+    };
+    let (small, large) = (corners(1.0), corners(2.0));
+    for mark in ["o", "g"] {
+        near(
+            &[mass(format!("{small}{first}{mark} b\n{large}{second}"))],
+            &[1.0],
+        );
+        near(
+            &[mass(format!("{mark} a\n{small}{mark} b\n{large}{second}"))],
+            &[8.0],
+        );
+    }
+    std::fs::remove_file(&path).expect("it was there");
 }
 
 /// Files of meshes that are none, each with what is said about it.
@@ -875,7 +1264,7 @@ fn files_that_are_no_meshes() {
     far.extend([0; 34]);
     let mut unknown = counts([1, 0, 0, 1]);
     unknown.extend([0; 12]);
-    unknown.extend([0, 5, 0].into_iter().flat_map(i32::to_le_bytes));
+    unknown.extend([0, 1, 0].into_iter().flat_map(i32::to_le_bytes));
     let mut points = counts([1, 0, 0, 0]);
     points.extend([0; 12]);
     let files: [(&str, Vec<u8>, &str); 13] = [

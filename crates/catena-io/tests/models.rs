@@ -5,6 +5,7 @@ use catena::model::{JointKind, Model, ModelBuilder, embedded};
 use catena::residual::larger;
 use catena::spatial::{Mat3, Pose, Vec3};
 use catena::{Dynamics, State};
+use catena_io::document::{Item, Lines, Source, Table, parse_json, parse_toml};
 use catena_io::{
     BaseOption, ReadOptions, builder_from_json, builder_from_toml, model_from_toml, read_model,
 };
@@ -336,6 +337,52 @@ fn everything_knows_its_line() {
     assert_eq!(builder.joints[0].place.to_string(), "arm.json:6");
 }
 
+/// Every value of a file knows the line it stands on, in both formats.
+#[test]
+fn every_value_knows_its_line() {
+    let toml = "a = 1\n\n[b]\nc = [\n2,\n3]\n";
+    let json = "{\"a\": 1,\n\n\"b\": {\n\"c\": [\n2,\n3]}}";
+    let (of_toml, of_json) = (Lines::new("x", toml), Lines::new("x", json));
+    for (tree, lines) in [
+        (parse_toml(toml, &of_toml), [1, 3, 4, 5, 6]),
+        (parse_json(json, &of_json), [1, 3, 4, 5, 6]),
+    ] {
+        let tree = tree.expect("well formed");
+        let source = Source {
+            file: "x".into(),
+            degrees: false,
+        };
+        let file = Table::new(&source, String::new(), &tree).expect("a table");
+        let b = file.require("b").expect("there");
+        let inner = b.table("a table").expect("a table");
+        let c = inner.require("c").expect("there");
+        let mut found = vec![file.require("a").expect("there").line(), b.line(), c.line()];
+        found.extend(c.list().expect("a list").iter().map(Item::line));
+        assert_eq!(found, lines);
+    }
+}
+
+/// Values may stand in each other, but not without end.
+#[test]
+fn json_is_nested_so_deep_and_no_deeper() {
+    let nested = |depth: usize| {
+        let text = "[".repeat(depth) + &"]".repeat(depth);
+        parse_json(&text, &Lines::new("x.json", &text)).map(|_| ())
+    };
+    // the innermost list of 33 is within 32 others
+    for depth in [1, 2, 32, 33] {
+        nested(depth).unwrap_or_else(|error| panic!("{depth}: {error}"));
+    }
+    for depth in [34, 35, 100] {
+        let error = nested(depth).expect_err("too deep");
+        assert_eq!(
+            error.message(),
+            "malformed JSON: nested more than 32 deep",
+            "{depth}"
+        );
+    }
+}
+
 #[test]
 fn a_moving_base_is_noted() {
     let builder = toml(
@@ -502,4 +549,10 @@ fn a_start_is_read() {
         assert_eq!(start.q, [FRAC_PI_2, 0.6, 0.0, 0.8, 0.0, 0.0, 0.0]);
         assert_eq!(start.v, [PI, 0.0, 0.0, 0.0, FRAC_PI_2, 0.25]);
     }
+    // digits of a quaternion that were left out
+    let rounded = toml(&text.replace("[0.6, 0.0, 0.8, 0.0]", "[0.6003, 0.0, 0.8004, 0.0]"));
+    let start: State = State::start(&rounded.build().expect("sound"));
+    let length = start.q[1].hypot(start.q[3]);
+    assert!((length - 1.0).abs() < 1e-15);
+    assert!((start.q[3] / start.q[1] - 0.8004 / 0.6003).abs() < 1e-15);
 }

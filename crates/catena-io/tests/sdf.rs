@@ -120,6 +120,7 @@ fn poses_are_relative_to_what_they_name() {
         <link name="c"><pose relative_to="j">0 0 1 0 0 0</pose></link>
         <link name="d"><pose relative_to="f">1 0 0 0 0 0</pose></link>
         <link name="e"><pose relative_to="__model__">0 5 0 0 0 0</pose></link>
+        <link name="i"><pose relative_to="b"/></link>
         <frame name="f"><pose>0 0 3 0 0 3.141592653589793</pose></frame>
         <frame name="g" attached_to="a"><pose>1 0 0 0 0 0</pose></frame>
         <frame name="h" attached_to="a"><pose relative_to="f">1 0 0 0 0 0</pose></frame>
@@ -133,6 +134,7 @@ fn poses_are_relative_to_what_they_name() {
     at(&builder, "e", [0.0, 5.0, 10.0]);
     at(&builder, "g", [1.0, 1.0, 10.0]);
     at(&builder, "h", [-1.0, 0.0, 13.0]);
+    at(&builder, "i", [1.0, 1.0, 10.0]);
     let on = |name: &str| {
         let frame = builder.frames.iter().find(|frame| frame.name == name);
         frame.expect("a frame").link.clone()
@@ -481,6 +483,12 @@ fn pitch_of_screws() {
         )],
         &[-0.5 / PI],
     );
+    // no advance at all, and one that no number holds
+    for pitch in ["0", "-0", "1e-310"] {
+        let text = format!("type=\"screw\">{axis}<thread_pitch>{pitch}</thread_pitch>");
+        let error = refusal(&hinged(&text));
+        assert!(error.contains("it would not turn"), "{pitch}: {error}");
+    }
 }
 
 #[test]

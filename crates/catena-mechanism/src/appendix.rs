@@ -268,3 +268,44 @@ pub(crate) fn ratio_of_extremes(values: &[f64]) -> f64 {
     }
     if values.is_empty() { 1.0 } else { high / low }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::equations::Row;
+    use catena::spatial::{Mat3, Vec3};
+
+    /// A row that turns a body and one that moves it, by the closed form; in another orientation the body has the same compliance, and twice the
+    /// inertia has half of it.
+    #[test]
+    fn compliance_is_that_of_the_mean_moment_in_any_orientation() {
+        let principal = |factor: f64| Mat3 {
+            x: Vec3::new(factor, 0.0, 0.0),
+            y: Vec3::new(0.0, 2.0 * factor, 0.0),
+            z: Vec3::new(0.0, 0.0, 6.0 * factor),
+        };
+        let row = |k: usize| {
+            let mut entries = [0.0; 6];
+            (entries[k], entries[k + 1]) = (0.6, 0.8);
+            Row {
+                entries: vec![(1, entries)],
+            }
+        };
+        let of = |turn: Mat3<f64>, factor: f64| {
+            let tensor = turn * principal(factor) * turn.transpose();
+            typical_compliance(&Equations {
+                rows: vec![row(0), row(1), row(3), row(4)],
+                inertia: vec![(0.0, Mat3::identity()), (4.0 * factor, tensor)],
+                ..Equations::default()
+            })
+        };
+        let expected = (1.0f64 / 3.0 / 4.0).sqrt();
+        for turn in [
+            Mat3::identity(),
+            Mat3::rotation_z(0.6, 0.8) * Mat3::rotation_x(-0.8, 0.6),
+        ] {
+            assert!((of(turn, 1.0) / expected - 1.0).abs() < 1e-14);
+            assert!((of(turn, 2.0) / expected - 0.5).abs() < 1e-14);
+        }
+    }
+}

@@ -235,3 +235,48 @@ impl Lagrangian {
         norm * estimate
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::spatial::Vec3;
+
+    /// A rod, a point mass and a body without mass get what they lack, a solid body gets nothing; all of it in proportion to the unit of mass.
+    #[test]
+    fn only_what_is_singular_is_shifted_and_units_do_not_matter() {
+        let body = |mass: f64, [x, y, z]: [f64; 3]| {
+            let tensor = Mat3 {
+                x: Vec3::new(x, 0.0, 0.0),
+                y: Vec3::new(0.0, y, 0.0),
+                z: Vec3::new(0.0, 0.0, z),
+            };
+            (mass, tensor)
+        };
+        let of = |unit: f64| {
+            let bodies = [
+                (0.0, [0.0; 3]),
+                (2.0, [0.3, 0.4, 0.5]),
+                (2.0, [0.0, 0.4, 0.4]),
+                (2.0, [0.0; 3]),
+                (0.0, [0.3, 0.4, 0.5]),
+            ];
+            shifts(&Equations {
+                inertia: bodies
+                    .map(|(mass, moments)| body(unit * mass, moments.map(|x| unit * x)))
+                    .to_vec(),
+                ..Equations::default()
+            })
+        };
+        let one = of(1.0);
+        let shifted: Vec<[bool; 2]> = one.iter().map(|own| own.map(|x| x > 0.0)).collect();
+        let [solid, turning, moving] = [[false, false], [true, false], [false, true]];
+        assert_eq!(shifted, [solid, solid, turning, turning, moving]);
+        // far below what bodies have
+        assert!(one.iter().flatten().all(|x| *x < 1e-3), "{one:?}");
+        for power in [-15, 15] {
+            let unit = 4f64.powi(power);
+            let scaled: Vec<[f64; 2]> = one.iter().map(|own| own.map(|x| unit * x)).collect();
+            assert_eq!(of(unit), scaled);
+        }
+    }
+}

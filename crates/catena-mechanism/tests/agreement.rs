@@ -354,7 +354,60 @@ fn on_planar_redundant_mechanisms() {
             assert!(!solution.handed_over, "{}", formulation.name());
             if let Some(rank) = solution.rank {
                 assert_eq!(solution.rows - rank, 3 * n, "{}", formulation.name());
+                let note = format!("{} of {} rows are dependent", 3 * n, solution.rows);
+                let mut notes = solution.assumptions.iter();
+                assert!(
+                    notes.any(|told| told.starts_with(&note)),
+                    "{}: {:?}",
+                    formulation.name(),
+                    solution.assumptions
+                );
             }
+        }
+    }
+}
+
+/// Another unit of mass changes neither motion nor rank, and loads by its factor. What is solved has the same condition, but for the
+/// matrix of Lagrange's equations, in which masses stand beside numbers without a unit; it is never better than 1.
+#[test]
+fn the_unit_of_mass_does_not_matter() {
+    for seed in [3, 7, 11, 15] {
+        let (builder, mut state) = random_planar(6, 2, seed);
+        let mut heavier = builder.clone();
+        // a power of four, whose square root is exact, too
+        for link in &mut heavier.links {
+            let inertial = link.inertial.as_mut().expect("it has mass");
+            inertial.mass *= 4096.0;
+            inertial.tensor = Sym3::zero().add_scaled(inertial.tensor, 4096.0);
+        }
+        let [light, heavy] = [builder, heavier].map(|builder| builder.build().expect("sound"));
+        let mut chain = ClosedChain::new(&light);
+        if chain.project(0.0, &mut state).is_err() {
+            continue;
+        }
+        let tau = numbers(&mut Random::new(seed), light.nv(), 5.0);
+        let more: Vec<f64> = tau.iter().map(|x| 4096.0 * x).collect();
+        let found = all(&mut Mechanism::new(&light), &state, &tau, &[]);
+        let again = all(&mut Mechanism::new(&heavy), &state, &more, &[]);
+        for ((formulation, mut a), (_, b)) in found.into_iter().zip(again) {
+            let name = formulation.name();
+            let loads = a.tree.iter_mut().chain(&mut a.constraints);
+            loads.for_each(|load| *load = *load * 4096.0);
+            a.multipliers.iter_mut().for_each(|x| *x *= 4096.0);
+            let d = difference(&a, &b);
+            assert!(d[0] < 1e-9 && d[1] < 1e-9, "{name}: {d:?}");
+            assert_eq!(a.rank, b.rank, "{name}");
+            // without damping, corrections have round-off only to remove
+            let damped = [Formulation::Lagrangian, Formulation::Proximal].contains(&formulation);
+            assert!(a.corrections <= 1 || damped, "{name}: {}", a.corrections);
+            assert!(a.condition >= 1.0, "{name}: {}", a.condition);
+            let apart = (a.condition / b.condition - 1.0).abs();
+            assert!(
+                apart < 1e-9 || formulation == Formulation::Lagrangian,
+                "{name}: condition {} and {}",
+                a.condition,
+                b.condition
+            );
         }
     }
 }
@@ -391,6 +444,19 @@ fn operations_are_counted() {
         together[2] > 1.2 * together[1] && together[1] > 1.2 * together[0],
         "{together:?}"
     );
+    // the same work takes the same number again, and a larger mechanism takes more
+    for formulation in Formulation::ALL {
+        if formulation == Formulation::TreeNullSpace {
+            continue;
+        }
+        let [small, again, large] =
+            [0, 0, 1].map(|index: usize| counted(&rows[index], formulation));
+        assert!(
+            small > 10.0 && small == again && large > small,
+            "{}: {small} {again} {large}",
+            formulation.name()
+        );
+    }
     let arm = embedded::model("stanford").expect("embedded");
     let (q, v) = ([0.1; 6].map(Count::variable), [0.2; 6].map(Count::variable));
     let (base, mut vdot, mut work) = (Base::fixed(), v, ForwardDynamics::new(&arm));

@@ -2,7 +2,8 @@
 
 use catena::ClosedChain;
 use catena::model::embedded::{self, random_closed};
-use catena::model::{ConstraintSpec, Dof, JointKind, Law, RuleSpec};
+use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
+use catena::spatial::{Sym3, Vec3};
 use catena::{Model, State};
 use catena_mechanism::doctor::{Diagnosis, diagnose};
 
@@ -99,6 +100,43 @@ fn advice_is_true() {
         assert_eq!(found.freedoms(), 1, "{closing:?} {foot:?}");
         assert_eq!(found.left, 0, "{closing:?} {foot:?}: {:?}", found.changes);
     }
+}
+
+/// What hangs on a loop adds freedoms and takes nothing from the advice: two pendulums on one link of a four-bar, after each other.
+#[test]
+fn further_freedoms_do_not_matter() {
+    let (_, alone) = look("four-bar-1", &[1.2, -1.2, 1.2]);
+    let mut builder = embedded::builder("four-bar-1").expect("embedded");
+    let mut parent = builder.links[0].name.clone();
+    for name in ["upper", "lower"] {
+        let bob = Inertial {
+            mass: 1.0,
+            centre: Vec3::new(0.0, -0.5, 0.0),
+            tensor: Sym3::new(0.01, 0.01, 0.01, 0.0, 0.0, 0.0),
+        };
+        builder.link(name, bob);
+        builder.joint(JointSpec::new(
+            &format!("to_{name}"),
+            JointKind::Revolute,
+            &parent,
+            name,
+        ));
+        parent = name.into();
+    }
+    let model = builder.build().expect("sound");
+    let mut state = State::neutral(&model);
+    for (joint, angle) in [("foot0", 1.2), ("top0", -1.2), ("foot1", 1.2)] {
+        let body = (1..=model.body_count()).find(|&i| model.tree().bodies[i].joint == joint);
+        state.q[model.tree().q_range(body.expect("there")).start] = angle;
+    }
+    let found = diagnose(&model, 0.0, &state, 5, 1).expect("closed");
+    assert_eq!((found.freedoms(), found.redundant()), (3, 3));
+    let changes = |found: &Diagnosis| -> Vec<_> {
+        let all = found.changes.iter();
+        all.map(|c| (c.name.clone(), c.to, c.removes)).collect()
+    };
+    assert_eq!(changes(&found), changes(&alone));
+    assert_eq!(found.left, 0);
 }
 
 /// A ball where a hinge is already is not needed, and the doctor finds that out.

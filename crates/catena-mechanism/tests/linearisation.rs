@@ -504,6 +504,56 @@ fn a_conical_pendulum_is_found_and_oscillates() {
     }
 }
 
+/// A body free to turn about its mass centre that spins about a principal axis: small turns about the others return with the spin, and the axis moves by
+/// λ² = (I₂ − I)(I − I₁) Ω² / (I₁ I₂), unstable about the middle one.
+#[test]
+fn a_spinning_body_turns_by_eulers_equations() {
+    let (moments, speed) = ([0.3, 0.5, 0.6], 3.0);
+    let mut builder = ModelBuilder::new("top");
+    builder.gravity = Vec3::zero();
+    let [x, y, z] = moments;
+    let body = Inertial {
+        mass: 2.0,
+        centre: Vec3::zero(),
+        tensor: Sym3::new(x, y, z, 0.0, 0.0, 0.0),
+    };
+    builder.link("body", body);
+    builder.joint(JointSpec::new(
+        "socket",
+        JointKind::Spherical,
+        "world",
+        "body",
+    ));
+    let model = builder.build().expect("sound");
+    for axis in 0..3 {
+        let mut state = State::neutral(&model);
+        state.v[axis] = speed;
+        let linear = SteadyMotion::new(&model, &state, &[0.0; 3]).expect("steady");
+        let (modes, zeros) = linear.modes().expect("solved");
+        // where it is about the axis, and how fast it spins
+        assert_eq!(zeros, 2);
+        let [own, one, other] = [0, 1, 2].map(|k| moments[(axis + k) % 3]);
+        let square: f64 = (other - own) * (own - one) / (one * other) * speed * speed;
+        let rate = square.abs().sqrt();
+        let mut expected = match square < 0.0 {
+            true => vec![[0.0, rate], [0.0, speed]],
+            false => vec![[-rate, 0.0], [0.0, speed], [rate, 0.0]],
+        };
+        let mut found: Vec<[f64; 2]> = modes.list.iter().map(|mode| mode.value).collect();
+        let by_size =
+            |a: &[f64; 2], b: &[f64; 2]| (a[0] + 0.1 * a[1]).total_cmp(&(b[0] + 0.1 * b[1]));
+        expected.sort_by(by_size);
+        found.sort_by(by_size);
+        assert_eq!(found.len(), expected.len(), "{axis}: {found:?}");
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!(
+                (found - expected).abs() < 1e-9,
+                "{axis}: {found} {expected}"
+            );
+        }
+    }
+}
+
 /// No oscillation about a motion that gravity changes, and no steady motion where no position keeps the velocities.
 #[test]
 fn what_is_not_steady_is_told() {

@@ -2,12 +2,12 @@
 
 mod implicit_problems;
 
-use catena::ErrorKind;
 use catena::integrate::Tolerances;
 use catena::integrate::bdf::{
     Bdf, BdfOptions, BdfStatistics, DenseImplicit, Given, Implicit, MAX_ORDER, Role,
 };
 use catena::residual::larger;
+use catena::{ErrorKind, Result};
 use implicit_problems::Problem;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -150,6 +150,79 @@ fn published_values_of_stiff_and_algebraic_problems_are_reached() {
             "{}: {statistics:?}",
             problem.name
         );
+    }
+}
+
+/// Steps, residuals and matrices of IDA at 1e-4, 1e-6, 1e-8 and 1e-10 (docs/peers/bdf.md). It has the same formulas and the same rules for size and order, but
+/// not the same Newton iteration: a quarter more or less in a run, and a twentieth in the mean over all runs.
+#[test]
+fn steps_are_chosen_as_by_ida() {
+    let (mut sum, mut runs) = ([0.0; 3], 0.0);
+    for (problem, ida) in [
+        (
+            implicit_problems::robertson(40.0),
+            [
+                [131, 175, 35],
+                [285, 399, 42],
+                [425, 511, 54],
+                [904, 1042, 70],
+            ],
+        ),
+        (
+            implicit_problems::robertson(1e11),
+            [
+                [687, 980, 87],
+                [1194, 1559, 115],
+                [2642, 3279, 157],
+                [8625, 12524, 2329],
+            ],
+        ),
+        (
+            implicit_problems::hires(),
+            [
+                [274, 441, 39],
+                [509, 802, 49],
+                [945, 1263, 70],
+                [2156, 2775, 79],
+            ],
+        ),
+        (
+            implicit_problems::van_der_pol(),
+            [
+                [760, 1259, 125],
+                [1247, 2042, 129],
+                [2986, 4134, 169],
+                [6375, 8933, 245],
+            ],
+        ),
+        (
+            implicit_problems::akzo_nobel(),
+            [
+                [140, 217, 22],
+                [275, 362, 31],
+                [492, 589, 41],
+                [887, 1065, 55],
+            ],
+        ),
+    ] {
+        for (tolerance, ida) in [1e-4, 1e-6, 1e-8, 1e-10].into_iter().zip(ida) {
+            let (_, ours) = run(&problem, tolerance);
+            let ours = [ours.steps, ours.residuals, ours.linearizations];
+            for k in 0..3 {
+                let ratio = ours[k] as f64 / f64::from(ida[k]);
+                assert!(
+                    (0.75..1.25).contains(&ratio),
+                    "{}, {tolerance:e}: {ours:?}, IDA {ida:?}",
+                    problem.name
+                );
+                sum[k] += ratio.ln();
+            }
+            runs += 1.0;
+        }
+    }
+    for sum in sum {
+        let mean = (sum / runs).exp();
+        assert!((mean - 1.0).abs() < 0.05, "{mean}");
     }
 }
 
@@ -322,7 +395,7 @@ fn a_checkpoint_continues_to_the_same_bits() {
         copies.push(whole.checkpoint());
     }
     for from in [0, 1, 2, 17, 60, 119] {
-        let mut again = Bdf::new(3, BdfOptions::with_tolerance(1e-7)).unwrap();
+        let mut again = Bdf::new(3, *whole.options()).unwrap();
         // another problem object: nothing of the old one is needed
         let mut implicit = problem.implicit();
         again.restore(&mut implicit, &copies[from]).unwrap();
@@ -392,6 +465,21 @@ fn consistent_values_are_found_from_the_differential_part() {
     bdf.make_consistent(&mut cubic, 0.0, &mut x, &mut xdot, Given::Derivatives)
         .unwrap();
     assert!((x[0] - 2.0).abs() < 1e-10, "{x:?}");
+    // one equation jumps over zero, the others have a solution: the message names its unknown
+    let mut impossible = DenseImplicit::new(3, |_t, x: &[f64], _rate: &[f64], out: &mut [f64]| {
+        out[0] = x[0] - 1.0;
+        out[1] = x[1] + 1f64.copysign(x[1]);
+        out[2] = x[2] + 1.0;
+        Ok(())
+    });
+    let mut bdf = Bdf::new(3, BdfOptions::with_tolerance(1e-10)).unwrap();
+    let (mut x, mut xdot) = ([0.9, 0.5, -0.9], [0.0; 3]);
+    let error = bdf
+        .make_consistent(&mut impossible, 2.0, &mut x, &mut xdot, Given::Derivatives)
+        .unwrap_err();
+    let expected = "at t = 2 s: no consistent initial values found; unknown 1 changes most";
+    assert_eq!(error.message(), expected);
+    assert_eq!(x, [0.9, 0.5, -0.9]);
 }
 
 #[test]
@@ -454,6 +542,90 @@ fn index_3_runs_when_its_multiplier_is_declared() {
         let error = (bdf.x()[0] - x).hypot(bdf.x()[1] - y);
         assert!(error < 1e-3, "{exclude_algebraic}: {error:e}");
     }
+}
+
+/// Passes on what it is asked, and counts it; has no names for its unknowns.
+struct Asked<P> {
+    problem: P,
+    residuals: u64,
+    linearizations: u64,
+    solves: u64,
+}
+
+impl<P: Implicit> Implicit for Asked<P> {
+    fn dimension(&self) -> usize {
+        self.problem.dimension()
+    }
+
+    fn residual(&mut self, t: f64, x: &[f64], xdot: &[f64], out: &mut [f64]) -> Result<()> {
+        self.residuals += 1;
+        self.problem.residual(t, x, xdot, out)
+    }
+
+    fn linearize(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()> {
+        self.linearizations += 1;
+        self.problem.linearize(t, x, xdot, sigma)
+    }
+
+    fn solve(&mut self, rhs: &mut [f64]) -> Result<()> {
+        self.solves += 1;
+        self.problem.solve(rhs)
+    }
+}
+
+fn asked<P: Implicit>(problem: P) -> Asked<P> {
+    Asked {
+        problem,
+        residuals: 0,
+        linearizations: 0,
+        solves: 0,
+    }
+}
+
+/// What a run says it has cost is what the problem was asked, and a step that could not be made is a failure more.
+#[test]
+fn statistics_are_what_the_problem_was_asked() {
+    let problem = implicit_problems::van_der_pol();
+    let mut implicit = asked(problem.implicit());
+    let mut bdf = Bdf::new(2, BdfOptions::with_tolerance(1e-5)).unwrap();
+    bdf.start(&mut implicit, 0.0, &problem.x, &problem.xdot)
+        .unwrap();
+    let mut steps = 0;
+    while bdf.time() < problem.end {
+        bdf.step(&mut implicit, problem.end).unwrap();
+        steps += 1;
+    }
+    let found = bdf.statistics();
+    assert_eq!(found.steps, steps);
+    assert_eq!(found.residuals, implicit.residuals);
+    assert_eq!(found.linearizations, implicit.linearizations);
+    assert_eq!(found.solves, implicit.solves);
+    // a matrix is kept for several steps, and not every step is accepted
+    assert!(found.linearizations < steps, "{found:?}");
+    assert!(found.error_failures > 0, "{found:?}");
+
+    // e^x = −ẋ² has no solution
+    let mut impossible = asked(DenseImplicit::new(
+        2,
+        |_t, x: &[f64], rate: &[f64], out: &mut [f64]| {
+            out[0] = rate[0];
+            out[1] = x[1].exp() + rate[1] * rate[1];
+            Ok(())
+        },
+    ));
+    let mut bdf = Bdf::new(2, BdfOptions::with_tolerance(1e-5)).unwrap();
+    bdf.start(&mut impossible, 0.0, &[1.0, 0.0], &[0.0, 0.1])
+        .unwrap();
+    for tries in 1..=3 {
+        let error = bdf.step_of(&mut impossible, 0.1, 1).unwrap_err();
+        assert_eq!(bdf.statistics().convergence_failures, tries);
+        assert_eq!(bdf.worst_component(), Some(1));
+        assert!(
+            error.message().contains("unknown 1 changes most"),
+            "{error}"
+        );
+    }
+    assert_eq!(bdf.statistics().steps, 0);
 }
 
 #[test]
@@ -531,6 +703,34 @@ fn refusals_say_when_what_and_why() {
         error.advice().is_some_and(|a| a.contains("consistent")),
         "{error}"
     );
+
+    // an absolute tolerance may be zero where there is a relative one
+    let relative = |relative: f64| BdfOptions {
+        tolerances: Tolerances {
+            relative,
+            absolute: 1e-8,
+        },
+        ..options
+    };
+    let mut both = Bdf::new(2, relative(1e-8)).unwrap();
+    assert!(both.set_absolute_tolerances(&[0.0, 1e-8]).is_ok());
+    let mut alone = Bdf::new(2, relative(0.0)).unwrap();
+    assert!(alone.set_absolute_tolerances(&[1e-3, 1e-8]).is_ok());
+    for (relative, wrong) in [
+        (0.0, 0.0),
+        (1e-8, -1e-8),
+        (1e-8, f64::NAN),
+        (1e-8, f64::INFINITY),
+    ] {
+        let bdf = if relative == 0.0 {
+            &mut alone
+        } else {
+            &mut both
+        };
+        let error = bdf.set_absolute_tolerances(&[1e-8, wrong]).unwrap_err();
+        let expected = format!("the absolute tolerance of unknown 1 cannot be {wrong}");
+        assert_eq!(error.message(), expected);
+    }
 
     for options in [
         BdfOptions {

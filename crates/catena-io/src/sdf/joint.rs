@@ -238,7 +238,7 @@ fn pitch(node: Node<'_>) -> Result<f64> {
         return Ok(pitch / (2.0 * PI));
     }
     match number(node, "thread_pitch")? {
-        Some(pitch) if pitch != 0.0 && (1.0 / pitch).is_finite() => Ok(-1.0 / pitch),
+        Some(pitch) if (1.0 / pitch).is_finite() => Ok(-1.0 / pitch),
         Some(_) => {
             let message = format!(
                 "<thread_pitch> of {} is zero: it would not turn",

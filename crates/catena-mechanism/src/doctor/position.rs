@@ -360,3 +360,39 @@ fn normalise(x: &mut [f64]) {
         *x *= factor;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Orthogonal rows of lengths 3, 1 and ½, whose lengths are the singular values, by both ways; a fourth that depends on two of them is found by
+    /// the decomposition.
+    #[test]
+    fn singular_values_of_orthogonal_rows() {
+        let columns = [0, 1, 2, 4];
+        let rows = [
+            [1.8, 2.4, 0.0, 0.0],
+            [-0.8, 0.6, 0.0, 0.0],
+            [0.0, 0.0, 0.3, 0.4],
+        ];
+        let entries: Vec<SparseRow<'_>> = rows.iter().map(|row| (&columns[..], &row[..])).collect();
+        let smallest = independent(&entries, 5).expect("independent");
+        assert!((smallest - 0.5 / 3.0).abs() < 1e-9, "{smallest}");
+        let (rank, smallest, null) = decomposed(&entries, 5);
+        assert_eq!((rank, null.len()), (3, 0));
+        assert!((smallest - 0.5 / 3.0).abs() < 1e-14, "{smallest}");
+        // twice the first less the third
+        let sum = [3.6, 4.8, -0.3, -0.4];
+        let entries: Vec<_> = entries
+            .into_iter()
+            .chain([(&columns[..], &sum[..])])
+            .collect();
+        assert_eq!(independent(&entries, 5), None);
+        let (rank, _, null) = decomposed(&entries, 5);
+        assert_eq!((rank, null.len()), (3, 1));
+        let size = null[0][3];
+        for (y, expected) in null[0].iter().zip([-2.0, 0.0, 1.0, 1.0]) {
+            assert!((y - size * expected).abs() < 1e-14, "{null:?}");
+        }
+    }
+}

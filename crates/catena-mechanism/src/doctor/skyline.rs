@@ -106,6 +106,27 @@ impl Skyline {
 mod tests {
     use super::Skyline;
 
+    /// No entry of a positive matrix exceeds the largest of its diagonal, which grows with the matrix and by what is added to the diagonal.
+    #[test]
+    fn the_diagonal_has_the_largest_entry() {
+        for scale in [1e-9, 1.0, 1e6] {
+            // Bᵀ B with columns that are not orthogonal
+            let columns = [[3.0, 0.1, 0.2], [2.0, 4.0, -1.0], [0.5, -3.0, 1.0]];
+            let mut matrix = Skyline::new(vec![0; 3]);
+            let mut largest = 0.0f64;
+            for i in 0..3 {
+                for j in 0..=i {
+                    let product: f64 = (0..3).map(|k| columns[i][k] * columns[j][k]).sum();
+                    matrix.add(i, j, scale * product);
+                    largest = largest.max(scale * product.abs());
+                }
+            }
+            assert_eq!(matrix.largest(), largest);
+            matrix.shift(scale);
+            assert_eq!(matrix.largest(), largest + scale);
+        }
+    }
+
     /// A banded matrix times a vector; solving recovers the vector.
     #[test]
     fn factors_solve() {

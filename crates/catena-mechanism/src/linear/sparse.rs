@@ -242,6 +242,18 @@ mod tests {
         }
     }
 
+    /// A pivot that is too small, or has the wrong sign, is replaced by a number with the right one.
+    #[test]
+    fn small_pivots_are_replaced() {
+        let places: Vec<(usize, usize)> = (0..6).map(|k| (k, k)).collect();
+        let mut factors = SparseFactors::new(6, &places);
+        let values = [2.0, 0.5, -3.0, -2.0, -0.5, 3.0];
+        factors.factorize(&values, &[1, 1, 1, -1, -1, -1], 1.0, 4.0);
+        let mut x = [8.0; 6];
+        factors.solve(&mut x);
+        assert_eq!(x, [4.0, 2.0, 2.0, -4.0, -2.0, -2.0]);
+    }
+
     /// An arrow: eliminating its tip first would fill the whole matrix.
     #[test]
     fn the_order_keeps_factors_sparse() {

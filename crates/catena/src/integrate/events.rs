@@ -422,14 +422,13 @@ impl Series {
     }
 
     /// Where a function that has one sign at all five points may reach the other one in between: that sign, and the point
-    /// nearest to it. A zero at the beginning counts as the sign that follows.
+    /// nearest to it. Zeros count as the sign of the other points: next to one there may be another.
     fn dip(&self, values: [f64; 5]) -> Option<(f64, f64)> {
         if matches!(self.shape(), Shape::NoZero | Shape::Monotonic) {
             return None;
         }
-        let sign = values[4].signum();
-        let keeps = values[0] * sign >= 0.0 && values[1..].iter().all(|f| f * sign > 0.0);
-        if !keeps {
+        let sign = values.iter().rev().find(|f| **f != 0.0)?.signum();
+        if values.iter().any(|f| f * sign < 0.0) {
             return None;
         }
         const CUTS: usize = 32;
@@ -455,8 +454,8 @@ impl Series {
     }
 }
 
-/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is not positive. Evaluated points
-/// are recorded.
+/// Brent's minimisation of sign · g in [a, b], from a guess, which ends as soon as it is negative: zero is not yet the other sign.
+/// Evaluated points are recorded.
 fn search(
     points: &mut Points,
     function: usize,
@@ -475,7 +474,7 @@ fn search(
     let mut best = (guess, value(guess)?);
     let (mut second, mut third) = (best, best);
     let (mut move_, mut move_before) = (0.0f64, 0.0f64);
-    while best.1 > 0.0 {
+    while best.1 >= 0.0 {
         let middle = 0.5 * (a + b);
         if (best.0 - middle).abs() + 0.5 * (b - a) <= 2.0 * tolerance {
             break;
@@ -738,6 +737,189 @@ mod tests {
         let far = || -> Box<dyn Fn(f64) -> f64> { Box::new(|t: f64| 20.0 + t.sin()) };
         assert_eq!(events(&[far()], 10.0, 10, f64::INFINITY).1, 40);
         assert_eq!(events(&[far()], 10.0, 10, 0.25).1, 40 + 30);
+    }
+
+    /// Tₖ(x) = cos(k acos x) and its first two derivatives, by their recursion.
+    fn chebyshev(k: usize, x: f64) -> [f64; 3] {
+        let mut values = [[1.0, 0.0, 0.0], [x, 1.0, 0.0]];
+        for _ in 1..k {
+            let [before, last] = values;
+            let next = [
+                2.0 * x * last[0] - before[0],
+                2.0 * last[0] + 2.0 * x * last[1] - before[1],
+                4.0 * last[1] + 2.0 * x * last[2] - before[2],
+            ];
+            values = [last, next];
+        }
+        let found = if k == 0 { values[0] } else { values[1] };
+        assert!((found[0] - (k as f64 * x.acos()).cos()).abs() < 1e-12);
+        found
+    }
+
+    /// The polynomial takes the values that it is made of, and has its coefficients again.
+    #[test]
+    fn polynomials_pass_through_their_points() {
+        let mut random = crate::random::Random::new(6);
+        for _ in 0..100 {
+            let c = [0; 5].map(|_| random.uniform(-1.0, 1.0));
+            let at = |x: f64| -> f64 { (0..5).map(|k| c[k] * chebyshev(k, x)[0]).sum() };
+            let series = Series::new([-1.0, -NODE, 0.0, NODE, 1.0].map(at), 0.0);
+            for (found, c) in series.c.into_iter().zip(c) {
+                assert!((found - c).abs() < 1e-15, "{found} {c}");
+            }
+            for k in 0..=20 {
+                let x = 0.1 * f64::from(k) - 1.0;
+                assert!((series.at(x) - at(x)).abs() < 1e-14);
+            }
+        }
+    }
+
+    /// What is said of a polynomial is true, for any of them; and with one term beside the constant, linear or quadratic one it is said as long as it is true.
+    #[test]
+    fn shapes_are_those_of_the_polynomials() {
+        let series = |c: [f64; 5]| Series {
+            c,
+            rest: 0.0,
+            noise: 0.0,
+            falls: true,
+        };
+        // does this derivative keep its sign?
+        let keeps = |c: [f64; 5], derivative: usize| {
+            let mut range = [f64::INFINITY, f64::NEG_INFINITY];
+            for n in 0..=400 {
+                let x = f64::from(n) / 200.0 - 1.0;
+                let value: f64 = (0..5).map(|k| c[k] * chebyshev(k, x)[derivative]).sum();
+                range = [range[0].min(value), range[1].max(value)];
+            }
+            range[0] > 0.0 || range[1] < 0.0
+        };
+        let shapes = [Shape::NoZero, Shape::Monotonic, Shape::Curved];
+        let mut random = crate::random::Random::new(7);
+        let mut seen = [0; 3];
+        for trial in 0..3000 {
+            let mut c = [0; 5].map(|_| random.uniform(-0.2, 0.2));
+            c[trial % 3] += 1.0;
+            let shape = series(c).shape();
+            if let Some(k) = shapes.iter().position(|known| *known == shape) {
+                seen[k] += 1;
+                assert!(keeps(c, k), "{shape:?}: {c:?}");
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
+        for (derivative, shape) in shapes.into_iter().enumerate() {
+            for k in derivative + 1..5 {
+                for sign in [1.0, -1.0] {
+                    let with = |size: f64| {
+                        let mut c = [0.0; 5];
+                        (c[derivative], c[k]) = (1.0, sign * size);
+                        c
+                    };
+                    // the largest one that changes no sign, by bisection
+                    let (mut low, mut high) = (0.0, 2.0);
+                    while high - low > 1e-6 {
+                        let middle = 0.5 * (low + high);
+                        match keeps(with(middle), derivative) {
+                            true => low = middle,
+                            false => high = middle,
+                        }
+                    }
+                    assert_eq!(series(with(0.999 * low)).shape(), shape, "{derivative} {k}");
+                    assert_ne!(
+                        series(with(1.001 * high)).shape(),
+                        shape,
+                        "{derivative} {k}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// A value is as foretold if it is off by less than a twentieth of the distance that the polynomial keeps from zero.
+    #[test]
+    fn values_are_foretold_as_exactly_as_zero_is_near() {
+        for k in 1..5 {
+            for clear in [0.02, 0.5] {
+                let mut c = [1.0, 0.0, 0.0, 0.0, 0.0];
+                c[k] = 1.0 - clear;
+                let series = Series {
+                    c,
+                    rest: 0.0,
+                    noise: 0.0,
+                    falls: true,
+                };
+                for x in PROBES {
+                    for sign in [1.0, -1.0] {
+                        let off = |part: f64| series.at(x) + sign * part * clear;
+                        assert!(series.foretells(x, off(0.049)), "{k} {clear} {x}");
+                        assert!(!series.foretells(x, off(0.051)), "{k} {clear} {x}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
+    #[test]
+    fn clear_of_zero_nothing_is_searched() {
+        for (turn, at) in [(1.0, 0.65), (-1.0, 0.65), (1.0, 0.2), (-1.0, 0.35)] {
+            let f = move |t: f64| turn * (4.0 * (t - at) * (t - at) + 0.05);
+            let (found, asked) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+            assert_eq!((found.len(), asked), (0, 6), "{turn} {at}");
+        }
+    }
+
+    /// Two zeros close together are found anywhere in a step, near its ends, too, and whatever the unit of the function.
+    #[test]
+    fn units_of_functions_do_not_matter() {
+        for unit in [1e-3, 1.0, 1e4, -1e-3, -1.0, -1e4] {
+            for at in [0.001, 0.004, 0.02, 0.3, 0.5, 0.98, 0.996, 0.999] {
+                let f = move |t: f64| unit * ((t - at) * (t - at) - 0.0005 * 0.0005);
+                let (found, _) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+                let times: Vec<f64> = found.iter().map(|event| event.time).collect();
+                assert_eq!(times.len(), 2, "{unit}, {at}: {times:?}");
+                for (time, zero) in times.iter().zip([at - 0.0005, at + 0.0005]) {
+                    assert!((time - zero).abs() < 1e-12, "{unit}, {at}: {times:?}");
+                }
+            }
+        }
+    }
+
+    /// A function that is exactly zero at one of the points of a step and has another zero beside it: both are found, in either order.
+    #[test]
+    fn zeros_at_the_points_of_a_step_hide_no_others() {
+        let nodes = [-1.0, -NODE, 0.0, NODE, 1.0].map(|x| 0.5 * 1.0 + 0.5 * x);
+        for (k, node) in nodes.into_iter().enumerate() {
+            for beside in [-0.08, -0.01, 0.01, 0.08] {
+                for turn in [1.0, -1.0] {
+                    let other = node + beside;
+                    if !(0.0..=1.0).contains(&other) {
+                        continue;
+                    }
+                    let f = move |t: f64| turn * (t - node) * (t - other);
+                    let (found, _) = events(&[Box::new(f)], 1.0, 1, f64::INFINITY);
+                    // a zero at the beginning was an event before
+                    let mut expected: Vec<f64> = [node, other]
+                        .into_iter()
+                        .skip(usize::from(k == 0))
+                        .collect();
+                    expected.sort_by(f64::total_cmp);
+                    let times: Vec<f64> = found.iter().map(|event| event.time).collect();
+                    assert_eq!(times.len(), expected.len(), "{node} {other}: {found:?}");
+                    for (event, exact) in found.iter().zip(&expected) {
+                        assert!(
+                            (event.time - exact).abs() < 1e-14,
+                            "{node} {other}: {found:?}"
+                        );
+                    }
+                    // they alternate
+                    let rising: Vec<bool> = found.iter().map(|event| event.rising).collect();
+                    assert!(
+                        rising.windows(2).all(|pair| pair[0] != pair[1]),
+                        "{found:?}"
+                    );
+                }
+            }
+        }
     }
 
     /// A change of sign that the samples show is found even where a function is far too fast for the steps: here a spike at one sample.

@@ -523,3 +523,23 @@ impl Fixed {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those that are examined stand for all: every one of the first hundred for itself, later each for ten, spread evenly.
+    #[test]
+    fn examined_steps_stand_for_all() {
+        assert!((1..=100).all(|step| examined(step) == Some(1.0)));
+        for first in [101, 1_000, 123_456] {
+            let steps = first..first + 5_000;
+            let weight: f64 = steps.clone().filter_map(examined).sum();
+            assert!((weight - 5_000.0).abs() < 100.0, "{weight}");
+            let seen: Vec<u64> = steps.filter(|step| examined(*step).is_some()).collect();
+            let gaps = seen.windows(2).map(|pair| pair[1] - pair[0]);
+            let (least, most) = gaps.fold((u64::MAX, 0), |(a, b), gap| (a.min(gap), b.max(gap)));
+            assert!(least >= 5 && most <= 21 && least < most, "{least} {most}");
+        }
+    }
+}

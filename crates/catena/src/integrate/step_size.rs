@@ -151,3 +151,43 @@ pub(crate) fn first_size(h0: f64, d1: f64, change: f64, order: usize, max_step: 
 pub(crate) fn ratio(x: f64, scale: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x / scale }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Errors that grow as hᵏ: wherever it begins, the size becomes that at which (2) is 1, ε = 0.9^(k/0.3), and no step is rejected on the way; a rejected
+    /// step is followed by one whose error is 0.9ᵏ.
+    #[test]
+    fn sizes_settle_where_the_error_is_as_wanted() {
+        for k in [3.0, 5.0, 8.0] {
+            let wanted = 0.9f64.powf(k / 0.3);
+            for begin in [1e-6, 0.1, 0.9, 1.5, 4.0] {
+                let error = |h: f64| h.powf(k);
+                let mut next = StepSize::new(begin);
+                let mut rejected = 0;
+                for step in 0..80 {
+                    let trial = next
+                        .trial(0.0, 1e9, f64::INFINITY, 1e-12)
+                        .expect("large enough");
+                    assert_eq!(trial.size, next.proposal);
+                    let own = error(trial.size);
+                    let is_good = next.judge(trial, own, 1.0 / k);
+                    assert_eq!(is_good, own <= 1.0);
+                    if !is_good {
+                        rejected += 1;
+                        let again = error(next.proposal);
+                        // not by more than a fifth at a time
+                        let least = error(0.2 * trial.size);
+                        assert!((again / least.max(0.9f64.powf(k)) - 1.0).abs() < 1e-9);
+                    }
+                    if step > 60 {
+                        assert!((own / wanted - 1.0).abs() < 0.01, "{k}, {begin}: {own}");
+                    }
+                }
+                assert_eq!(rejected > 0, begin > 1.0, "{k}, {begin}");
+                assert!(rejected <= 1, "{k}, {begin}");
+            }
+        }
+    }
+}

@@ -341,20 +341,6 @@ impl<S: Scalar> Sym3<S> {
         )
     }
 
-    /// a bᵀ + b aᵀ.
-    #[inline(always)]
-    pub fn symmetric_product(a: Vec3<S>, b: Vec3<S>) -> Self {
-        let two = S::constant(2.0);
-        Sym3::new(
-            two * a.x * b.x,
-            two * a.y * b.y,
-            two * a.z * b.z,
-            a.x.mul_add(b.y, a.y * b.x),
-            a.x.mul_add(b.z, a.z * b.x),
-            a.y.mul_add(b.z, a.z * b.y),
-        )
-    }
-
     /// xx + yy + zz.
     #[inline(always)]
     pub fn trace(self) -> S {

@@ -2,7 +2,7 @@
 
 use super::systems::*;
 use catena::Result;
-use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Method, System};
+use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System};
 
 #[test]
 fn every_method_reaches_round_off_on_smooth_problems() {
@@ -253,6 +253,45 @@ fn integrals_are_measured_apart() {
             (run.y()[2] - exact).abs() < 1e-6,
             "{method}: {}",
             run.y()[2] - exact
+        );
+    }
+}
+
+/// Springs about places far from the origin, almost at rest: round-off of the positions is larger than what the accelerations change, and an implicit step
+/// ends there.
+#[test]
+fn far_from_the_origin_round_off_ends_an_iteration() {
+    struct Far(f64);
+    impl Mechanical for Far {
+        fn position_count(&self) -> usize {
+            2
+        }
+        fn velocity_count(&self) -> usize {
+            2
+        }
+        fn acceleration(&mut self, _t: f64, q: &[f64], _v: &[f64], a: &mut [f64]) -> Result<()> {
+            let (x, y) = (q[0] - self.0, q[1] - self.0);
+            (a[0], a[1]) = (30.0 * y - 70.0 * x, 30.0 * x - 90.0 * y);
+            Ok(())
+        }
+        fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+            q[0] += delta[0];
+            q[1] += delta[1];
+        }
+    }
+    for far in [1e3, 1e6, 1e9, 1e12] {
+        let near = 1e3 * f64::EPSILON * far;
+        let mut run = Fixed::new(FixedMethod::ImplicitMidpoint, 2, 2, 0.05).unwrap();
+        run.start(0.0, &[far + near, far - 0.3 * near], &[0.0; 2])
+            .unwrap();
+        for _ in 0..200 {
+            run.step(&mut Far(far))
+                .unwrap_or_else(|error| panic!("{far:e}: {error}"));
+        }
+        assert!(
+            (run.q()[0] - far).abs() < 3.0 * near,
+            "{far:e}: {:?}",
+            run.q()
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::systems::*;
 use catena::integrate::{
-    Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System,
+    Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System, Tolerances,
 };
 use catena::{Error, ErrorKind, Result};
 
@@ -90,18 +90,37 @@ fn senseless_settings_are_refused() {
     };
     refused(IntegratorOptions::with_tolerance(0.0));
     refused(IntegratorOptions::with_tolerance(f64::NAN));
-    refused(IntegratorOptions {
-        max_step: 0.0,
-        ..IntegratorOptions::default()
-    });
-    refused(IntegratorOptions {
-        min_step: -1.0,
-        ..IntegratorOptions::default()
-    });
-    refused(IntegratorOptions {
-        initial_step: Some(f64::INFINITY),
-        ..IntegratorOptions::default()
-    });
+    for (relative, absolute) in [
+        (-1e-6, 1e-6),
+        (f64::INFINITY, 1e-6),
+        (1e-6, -1e-6),
+        (1e-6, f64::INFINITY),
+        (0.0, 0.0),
+    ] {
+        refused(IntegratorOptions {
+            tolerances: Tolerances { relative, absolute },
+            ..IntegratorOptions::default()
+        });
+    }
+    for (min_step, max_step) in [
+        (0.0, 0.0),
+        (0.0, f64::NAN),
+        (0.1, 0.1),
+        (-1.0, 1.0),
+        (f64::INFINITY, f64::INFINITY),
+    ] {
+        refused(IntegratorOptions {
+            min_step,
+            max_step,
+            ..IntegratorOptions::default()
+        });
+    }
+    for first in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+        refused(IntegratorOptions {
+            initial_step: Some(first),
+            ..IntegratorOptions::default()
+        });
+    }
     refused(IntegratorOptions {
         event_parts: 0,
         ..IntegratorOptions::default()

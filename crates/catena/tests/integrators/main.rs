@@ -1,4 +1,4 @@
-//! Integrators: coefficients, orders, long runs, events, restarts, failures.
+//! Integrators: coefficients, orders, long runs, events, restarts, failures, cost.
 
 mod accuracy;
 mod coefficients;
@@ -6,6 +6,7 @@ mod events;
 mod failures;
 mod orders;
 mod restarts;
+mod statistics;
 mod systems;
 
 use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Method};

@@ -74,3 +74,32 @@ fn a_run_continued_from_a_checkpoint_has_the_same_bits() {
         );
     }
 }
+
+/// Steps of one size keep their grid: after a restart within a step the next one ends where that step would have ended. A remainder of the order of
+/// round-off is no step of its own.
+#[test]
+fn a_restart_within_a_step_keeps_the_grid() {
+    for method in FixedMethod::ALL {
+        let mut run = Fixed::new(method, 1, 1, 0.25).unwrap();
+        run.start(1.0, &[0.3], &[0.0]).unwrap();
+        run.step(&mut Pendulum).unwrap();
+        let (q, v) = (run.q().to_vec(), run.v().to_vec());
+        for (from, end) in [
+            (1.0 + 0.01, 1.25),
+            (1.25 - 1e-12, 1.25),
+            (1.25f64.next_down(), 1.5),
+            (1.25, 1.5),
+        ] {
+            let mut other = run.clone();
+            other.restart(from, &q, &v).unwrap();
+            let step = other.step(&mut Pendulum).unwrap();
+            assert_eq!(
+                (step.t_old, step.t, other.time()),
+                (from, end, end),
+                "{method}"
+            );
+            // and the step after that is a whole one
+            assert_eq!(other.step(&mut Pendulum).unwrap().t, end + 0.25, "{method}");
+        }
+    }
+}

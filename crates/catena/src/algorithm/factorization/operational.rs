@@ -169,3 +169,57 @@ fn eigen(mut a: Matrix) -> (Vec<f64>, Matrix) {
     }
     ((0..n).map(|k| a[(k, k)]).collect(), vectors)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A V = V Λ and Vᵀ V = 1, in a few sweeps.
+    #[test]
+    fn eigenvectors_are_stretched_only() {
+        let mut random = Random::new(5);
+        for n in 1..=6 {
+            for _ in 0..20 {
+                let mut a = Matrix::zeros(n, n);
+                for (i, j) in (0..n * n).map(|k| (k / n, k % n)).filter(|(i, j)| j <= i) {
+                    let x = random.uniform(-1.0, 1.0);
+                    (a[(i, j)], a[(j, i)]) = (x, x);
+                }
+                let (values, vectors) = eigen(a.clone());
+                let (image, square) = (a.product(&vectors), vectors.transpose().product(&vectors));
+                for (i, k) in (0..n * n).map(|k| (k / n, k % n)) {
+                    let unit = f64::from(u8::from(i == k));
+                    assert!((square[(i, k)] - unit).abs() < 1e-14, "{n}");
+                    let stretched = values[k] * vectors[(i, k)];
+                    assert!((image[(i, k)] - stretched).abs() < 1e-14, "{n}");
+                }
+            }
+        }
+    }
+
+    /// Two directions with a correlation ρ, in any units: eigenvalues 1 ± ρ of the scaled matrix, and Λ is its inverse.
+    #[test]
+    fn the_condition_is_that_of_the_correlation() {
+        for (rho, units) in [(0.0, [1.0, 1.0]), (0.5, [1.0, 1e3]), (-0.98, [1e-4, 7.0])] {
+            let [a, b]: [f64; 2] = units;
+            let mut inverse = Matrix::zeros(2, 2);
+            (inverse[(0, 0)], inverse[(1, 1)]) = (a * a, b * b);
+            (inverse[(0, 1)], inverse[(1, 0)]) = (rho * a * b, rho * a * b);
+            let found = operational_inertia_of(inverse.clone(), Matrix::identity(2)).unwrap();
+            let rho: f64 = rho;
+            let expected = (1.0 + rho.abs()) / (1.0 - rho.abs());
+            assert!((found.condition / expected - 1.0).abs() < 1e-13);
+            let one = inverse.product(&found.inertia);
+            for (i, k) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let unit = f64::from(u8::from(i == k));
+                let size = units[i] / units[k];
+                assert!(
+                    (one[(i, k)] - unit).abs() < 1e-13 * size.max(1.0),
+                    "{one:?}"
+                );
+            }
+            assert_eq!(found.consistent_inverse, found.inertia);
+        }
+    }
+}

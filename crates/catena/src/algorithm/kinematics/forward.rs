@@ -109,19 +109,26 @@ impl<S: Scalar> Kinematics<S> {
 impl Kinematics<f64> {
     /// The first body whose pose, velocity or acceleration is non-finite.
     pub(crate) fn overflowing_body(&self) -> Option<usize> {
-        // 0·x is 0 for finite numbers and NaN otherwise
-        let nothing = |v: Vec3<f64>| v.x * 0.0 + v.y * 0.0 + v.z * 0.0;
         let of_body = |i: usize| {
-            let (pose, v, a) = (
-                &self.world_from_body[i],
-                &self.velocity[i],
-                &self.acceleration[i],
-            );
-            let r = &pose.rotation;
-            (nothing(r.x) + nothing(r.y))
-                + (nothing(r.z) + nothing(pose.translation))
-                + (nothing(v.angular) + nothing(v.linear))
-                + (nothing(a.angular) + nothing(a.linear))
+            let Pose {
+                rotation: r,
+                translation,
+            } = self.world_from_body[i];
+            let (v, a) = (self.velocity[i], self.acceleration[i]);
+            // 0·x is 0 for finite numbers and NaN otherwise
+            let nothing = [
+                r.x,
+                r.y,
+                r.z,
+                translation,
+                v.angular,
+                v.linear,
+                a.angular,
+                a.linear,
+            ]
+            .into_iter()
+            .fold(Vec3::zero(), |sum, part| part.scale_add(0.0, sum));
+            nothing.dot(nothing)
         };
         let bodies = 0..self.world_from_body.len();
         if bodies.clone().map(of_body).sum::<f64>() == 0.0 {

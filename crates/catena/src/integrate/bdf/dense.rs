@@ -111,7 +111,7 @@ where
                 size = 1.0;
             }
             let mut delta = f64::EPSILON.sqrt() * size;
-            if sigma != 0.0 && xdot[j] * sigma < 0.0 {
+            if xdot[j] * sigma < 0.0 {
                 delta = -delta;
             }
             let moved = x[j] + delta;

@@ -204,18 +204,17 @@ impl History {
         xdot: Option<&mut [f64]>,
     ) {
         let (mut value, mut rate) = (1.0, 0.0);
-        let mut ratio = since / self.spans[0];
+        let mut since_point = since;
         let mut rates = [0.0; LEVELS];
         x.copy_from_slice(self.level(0));
         for j in 1..=order {
+            let ratio = since_point / self.spans[j - 1];
+            since_point = since + self.spans[j - 1];
             rate = rate * ratio + value / self.spans[j - 1];
             value *= ratio;
             rates[j] = rate;
             for (x, phi) in x.iter_mut().zip(self.level(j)) {
                 *x += value * phi;
-            }
-            if j < order {
-                ratio = (since + self.spans[j - 1]) / self.spans[j];
             }
         }
         if let Some(xdot) = xdot {
@@ -223,6 +222,36 @@ impl History {
             for (j, rate) in rates.iter().enumerate().take(order + 1).skip(1) {
                 for (xdot, phi) in xdot.iter_mut().zip(self.level(j)) {
                     *xdot += rate * phi;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A change of the last point of one component leaves the history that it would have had from the beginning.
+    #[test]
+    fn a_shift_is_a_change_of_the_last_point() {
+        let times = [0.0, -0.1, -0.25, -0.3, -0.5];
+        let at = |t: f64| [t.sin(), t.cos(), t.exp()];
+        let order = times.len() - 1;
+        for i in 0..3 {
+            let mut points = times.map(at);
+            let from = |points: &[[f64; 3]; 5]| {
+                let mut history = History::new(3);
+                history.begin_with(&times, &points.each_ref().map(|point| &point[..]));
+                history
+            };
+            let mut shifted = from(&points);
+            shifted.shift(order, i, 0.01);
+            points[0][i] += 0.01;
+            let expected = from(&points);
+            for j in 0..=order {
+                for (a, b) in shifted.level(j).iter().zip(expected.level(j)) {
+                    assert!((a - b).abs() < 1e-14, "component {i}, level {j}: {a} {b}");
                 }
             }
         }
