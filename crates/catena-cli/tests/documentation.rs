@@ -486,6 +486,31 @@ fn no_block_goes_unchecked() {
     assert!(count > 200, "only {count} blocks");
 }
 
+/// The table of exit codes has those of the program, and no other.
+#[test]
+fn exit_codes_are_those_of_the_program() {
+    let source = |name: &str| {
+        let path = repository().join("crates/catena-cli/src").join(name);
+        std::fs::read_to_string(path).expect("a source file")
+    };
+    let code = |line: &str| -> Option<u32> {
+        let (_, value) = line.split_once("const ")?.1.split_once(": u8 = ")?;
+        Some(value.trim_end_matches(';').parse().expect("a number"))
+    };
+    let text = source("outcome.rs") + &source("interrupt.rs");
+    let mut codes: Vec<u32> = text.lines().filter_map(code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes.len(), 5, "{codes:?}");
+    let page = std::fs::read_to_string(repository().join("docs/cli.md")).expect("the page");
+    let (_, rest) = page.split_once("### Exit codes\n").expect("a heading");
+    let (table, _) = rest.split_once("\n#").expect("the next heading");
+    let listed: Vec<u32> = table
+        .lines()
+        .filter_map(|line| line.split('|').nth(1)?.trim().parse().ok())
+        .collect();
+    assert_eq!(listed, codes);
+}
+
 /// A folder with the models of the repository, `arm.urdf` and a conformance case.
 fn with_models() -> Folder {
     let folder = Folder::new("documentation");
