@@ -57,9 +57,28 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
+def files(page):
+    """Names and texts of the files of a page: blocks with a name, and what stands in `<!-- file NAME … -->`."""
+    text = page.read_text()
+    yield from re.findall(r"^```\w+ (\w[^\s]*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    yield from re.findall(r"^<!-- file (\w[^\s]*)\n(.*?)^-->", text, flags=re.DOTALL | re.MULTILINE)
+
+
+OPTIONAL = ["pinocchio", "mujoco", "jax", "torch", "casadi", "ray"]
+
+
+def missing(block):
+    """The first package of others that a block needs and that is not installed."""
+    for name in OPTIONAL:
+        if re.search(rf"\bimport .*\b{name}\b|engine=\"{name}\"", block) and importlib.util.find_spec(name) is None:
+            return name
+    return None
+
+
 PAGES = [
     "docs/start.md",
     "docs/python.md",
+    "docs/generated-code.md",
     "docs/coming-from.md",
     "docs/tutorials/own-controller.md",
     "docs/how-to/change-a-parameter.md",
@@ -67,6 +86,7 @@ PAGES = [
     "docs/how-to/identify-inertias.md",
     "docs/how-to/many-states.md",
     "docs/how-to/linearize.md",
+    "docs/how-to/study-on-a-cluster.md",
     "README.md",
 ]
 
@@ -81,11 +101,12 @@ def test_examples_of_pages(root, page, tmp_path, monkeypatch):
     shutil.copytree(root / "models", tmp_path, dirs_exist_ok=True)
     space = {"__name__": "page"}
     compared = 0
+    for name, text in files(root / page):
+        (tmp_path / name).write_text(text)
     for block in pages:
-        if "import pinocchio" in block:
-            pytest.importorskip("pinocchio")
-        if "import mujoco" in block:
-            pytest.importorskip("mujoco")
+        if name := missing(block):
+            print(f"skipped: a block of {page}: {name} is not installed")
+            continue
         lines = block.splitlines()
         for node in ast.parse(block).body:
             source = "\n".join(lines[node.lineno - 1 : node.end_lineno])

@@ -71,10 +71,10 @@ pub fn forget_inputs() {
 /// Records that a file is read: it will not be overwritten.
 pub fn note_input(path: &Path) {
     if let Ok(path) = fs::canonicalize(path) {
-        INPUTS
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(path);
+        let mut inputs = INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !inputs.contains(&path) {
+            inputs.push(path);
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A ```` ```console ```` block holds commands after `$ ` and their output. A block without any output is a list of commands,
 //! which must succeed; comments after ` # ` are left out, and so are commands with placeholders (`MODEL`, `…`) and those of
-//! other programs. A block whose first line is ```` ```json NAME ````, ```` ```toml NAME ```` or ```` ```csv NAME ```` is written
-//! to that file first, and so is `<!-- file NAME … -->`. No other block may hold a `$ catena` line.
+//! other programs. A block whose first line is ```` ```json NAME ````, ```` ```toml NAME ```` or the like is written to that file first, and so is
+//! `<!-- file NAME … -->`; with `+NAME` it is added to the file. A command of the page must read it. No other block may hold a `$ catena` line.
+//! Blocks of other kinds are compared by other tests, and a kind that none looks at is refused.
 //! `CATENA_UPDATE=1 cargo test -p catena-cli --test documentation` writes the output of today into the pages.
 //!
 //! What may differ, because it depends on the processor or its load:
@@ -314,7 +315,7 @@ impl Page {
             if let Some(name) = line.strip_prefix("<!-- file ") {
                 let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "-->").collect();
                 if let Some(folder) = &folder {
-                    folder.write(name, &format!("{}\n", block.join("\n")));
+                    write_block(folder, name, &block);
                 }
                 page.keep(&block, "-->");
                 continue;
@@ -328,7 +329,7 @@ impl Page {
             let block: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
             match (kind.split_once(' '), &folder) {
                 (Some((_, name)), Some(folder)) => {
-                    folder.write(name, &format!("{}\n", block.join("\n")));
+                    write_block(folder, name, &block);
                     page.keep(&block, &end);
                 }
                 (None, Some(folder)) if kind == "console" => page.console(folder, indent, &block),
@@ -405,6 +406,109 @@ impl Page {
         }
         self.count += 1;
     }
+}
+
+/// Writes a block to the file of this name, or adds it to the file (`+NAME`).
+fn write_block(folder: &Folder, name: &str, block: &[&str]) {
+    let text = format!("{}\n", block.join("\n"));
+    match name.strip_prefix('+') {
+        Some(name) => folder.write(name, &(folder.read(name) + &text)),
+        None => folder.write(name, &text),
+    }
+}
+
+/// What looks at a block of this kind on this page.
+fn is_checked(page: &str, name: &str, kind: &str, text: &str) -> bool {
+    let kept = |path: &str| std::fs::read_to_string(repository().join(path)).expect("a test");
+    match kind.split_once(' ') {
+        // run here, or written for a command of the page, or for a file that a command reads
+        None if kind == "console" => true,
+        Some((_, file)) => {
+            let file = file.trim_start_matches('+');
+            let blocks = text.split("\n```").filter(|block| !block.starts_with('\n'));
+            let uses = blocks.filter(|block| {
+                let (head, body) = block.split_once('\n').unwrap_or((block, ""));
+                !head.ends_with(&format!(" {file}"))
+                    && !head.ends_with(&format!(" +{file}"))
+                    && body.contains(file)
+            });
+            uses.count() > 0
+        }
+        // python/tests/test_documents.py runs the blocks of the pages it lists
+        None if kind == "python" => {
+            kept("python/tests/test_documents.py").contains(&format!("\"{name}\""))
+        }
+        // docstrings, which are run
+        None if kind == "pycon" => name == "docs/python-reference.md",
+        // tests of the documentation in crates compile them, or a test compares them with a file
+        None if ["rust", "rust,no_run"].contains(&kind) => [
+            "crates/catena/src/lib.rs",
+            "crates/catena-io/src/lib.rs",
+            "crates/catena-cli/tests/simulate_control.rs",
+        ]
+        .iter()
+        .any(|path| kept(path).contains(&format!("include_str!(\"../../../{name}\")"))),
+        // --help, by the test `reference`
+        None if kind == "text" => name.starts_with("docs/commands/"),
+        // lines of the protocol, by the test `simulate_control`
+        None if kind == "json" => {
+            kept("crates/catena-cli/tests/simulate_control.rs").contains(name) && page.contains('{')
+        }
+        None => false,
+    }
+}
+
+/// A block that no test runs, compiles, reads or compares is refused.
+#[test]
+fn no_block_goes_unchecked() {
+    let (mut wrong, mut count) = (String::new(), 0);
+    let root = repository();
+    for path in pages() {
+        let text = std::fs::read_to_string(&path).expect("the page is there");
+        let name = path.strip_prefix(&root).expect("below the repository");
+        let name = name.to_string_lossy().into_owned();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some(kind) = line.trim_start().strip_prefix("```") else {
+                continue;
+            };
+            let block: Vec<&str> = lines
+                .by_ref()
+                .take_while(|line| line.trim() != "```")
+                .collect();
+            if !is_checked(&block.join("\n"), &name, kind, &text) {
+                let _ = writeln!(wrong, "{name}: ```{kind}");
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "no test looks at these blocks:\n{wrong}");
+    assert!(count > 200, "only {count} blocks");
+}
+
+/// The table of exit codes has those of the program, and no other.
+#[test]
+fn exit_codes_are_those_of_the_program() {
+    let source = |name: &str| {
+        let path = repository().join("crates/catena-cli/src").join(name);
+        std::fs::read_to_string(path).expect("a source file")
+    };
+    let code = |line: &str| -> Option<u32> {
+        let (_, value) = line.split_once("const ")?.1.split_once(": u8 = ")?;
+        Some(value.trim_end_matches(';').parse().expect("a number"))
+    };
+    let text = source("outcome.rs") + &source("interrupt.rs");
+    let mut codes: Vec<u32> = text.lines().filter_map(code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes.len(), 5, "{codes:?}");
+    let page = std::fs::read_to_string(repository().join("docs/cli.md")).expect("the page");
+    let (_, rest) = page.split_once("### Exit codes\n").expect("a heading");
+    let (table, _) = rest.split_once("\n#").expect("the next heading");
+    let listed: Vec<u32> = table
+        .lines()
+        .filter_map(|line| line.split('|').nth(1)?.trim().parse().ok())
+        .collect();
+    assert_eq!(listed, codes);
 }
 
 /// A folder with the models of the repository, `arm.urdf` and a conformance case.

@@ -6,7 +6,7 @@ use catena::Cpu;
 use common::{Folder, run_with};
 
 /// Commands with joints of many kinds, loops, dry friction, controllers, and functions of time.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 28] = [
     "--portable inverse stanford --trajectory paper --json",
     "--portable forward space-robot --random 5 --json",
     "--portable factor chain-20 --random 2 --json",
@@ -24,6 +24,17 @@ const COMMANDS: [&str; 17] = [
     "--portable sweep study.toml -o out.csv",
     "--portable optimize cobyla.toml --json",
     "--portable optimize slsqp.toml --json",
+    "--portable info zoo --json",
+    "--portable denoc stanford --random 2 --json",
+    "--portable space space-robot --random 2 --json",
+    "--portable barycentres space-robot --random 2 --json",
+    "--portable ik planar3 --target tool:0.5,0.5,0 --json",
+    "--portable assemble four-bar-1 --q 70deg,-60deg,70deg --json",
+    "--portable regressor stanford --random 2 --json",
+    "--portable generate stanford --language c -o out",
+    "--portable generate bricard --language rust -o out",
+    "--portable convert stanford -o out.urdf",
+    "--portable convert zoo -o out.toml",
 ];
 
 /// Samples of every distribution.
@@ -71,13 +82,48 @@ fn written(folder: &Folder, command: &str, environment: &[(&str, &str)]) -> Stri
     let arguments: Vec<&str> = command.split_whitespace().collect();
     let run = run_with(folder.path(), &arguments, environment);
     assert_eq!(run.code, 0, "{command}\n{}", run.stderr);
-    match command.contains("-o out.csv") {
-        true => {
-            let file = folder.read("out.csv");
-            std::fs::remove_file(folder.path().join("out.csv")).expect("a file");
-            file
-        }
-        false => run.stdout,
+    let Some((_, name)) = command.split_once("-o ") else {
+        return run.stdout;
+    };
+    let path = folder.path().join(name);
+    if path.is_file() {
+        let file = folder.read(name);
+        std::fs::remove_file(path).expect("a file");
+        return file;
+    }
+    let mut files: Vec<_> = std::fs::read_dir(&path)
+        .expect("a folder of code")
+        .map(|entry| entry.expect("a file").path())
+        .collect();
+    files.sort();
+    let texts: Vec<String> = files
+        .iter()
+        .map(|file| std::fs::read_to_string(file).expect("code"))
+        .collect();
+    assert!(!texts.is_empty(), "{command}");
+    std::fs::remove_dir_all(path).expect("a folder");
+    texts.concat()
+}
+
+/// What the message promises is tried above.
+#[test]
+fn every_portable_command_is_compared() {
+    let folder = Folder::new("portable-list");
+    let said = folder.run("--portable models").stderr;
+    let (_, list) = said.split_once("it goes with ").expect("a hint");
+    let list = list.replace(" (without --plot and --engine)", "");
+    let named: Vec<&str> = list
+        .trim()
+        .split(", ")
+        .flat_map(|word| word.split(" and "))
+        .collect();
+    assert!(named.len() > 15, "{named:?}");
+    let tried = |name: &str| {
+        let begin = format!("--portable {name} ");
+        COMMANDS.iter().any(|command| command.starts_with(&begin))
+    };
+    for name in named {
+        assert!(tried(name), "{name} is promised and not compared");
     }
 }
 

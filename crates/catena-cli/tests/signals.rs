@@ -230,6 +230,82 @@ fn parts_that_are_gone_are_not_claimed() {
     assert!(!said.contains("holds") && !said.contains("\\n"), "{said}");
 }
 
+/// A command as a user who must heed permissions: root need not. None, and why, where there is no way to become one.
+fn without_privileges(folder: &Folder, arguments: &str) -> Result<Command, String> {
+    let program = env!("CARGO_BIN_EXE_catena");
+    let user = Command::new("id").arg("-u").output().expect("id is there");
+    let mut command = match String::from_utf8_lossy(&user.stdout).trim() {
+        "0" => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+            std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534))
+                .map_err(|error| format!("the folder cannot be given away: {error}"))?;
+            match command.arg("--version").output() {
+                Ok(output) if output.status.success() => {}
+                Ok(output) => return Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+                Err(error) => return Err(format!("setpriv: {error}")),
+            }
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", program]);
+            command
+        }
+        _ => Command::new(program),
+    };
+    command
+        .args(arguments.split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command)
+}
+
+/// A folder that can no longer be written ends the run, its rows are kept, and it goes on once the folder can be written again.
+#[test]
+fn a_folder_that_becomes_read_only_keeps_what_was_written() {
+    use std::os::unix::fs::PermissionsExt;
+    const RUN: &str = "simulate pendulum-10 --random 3 --duration 60 --interval 0.005 --rtol 1e-10 -o run.parquet";
+    let folder = Folder::new("read-only");
+    let mut command = match without_privileges(&folder, RUN) {
+        Ok(command) => command,
+        Err(why) => {
+            println!("skipped: root writes everywhere, and there is no other user: {why}");
+            return;
+        }
+    };
+    let parts = folder.path().join("run.parquet.parts");
+    let permit = |mode: u32| {
+        for path in [&parts, folder.path()] {
+            let permissions = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(path, permissions).expect("permissions can be set");
+        }
+    };
+    let child = command.spawn().expect("the program starts");
+    wait_until("rows", || parts.join("part-00000002.parquet").exists());
+    permit(0o555);
+    let output = child.wait_with_output().expect("it ends");
+    permit(0o755);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("Permission denied"), "{said}");
+    let kept = read_run(&folder.path().join("run.parquet")).expect("a run");
+    assert!(!kept.finished && kept.row_count() > 0);
+    let holds = format!("the file holds {} rows", kept.row_count());
+    assert!(
+        said.contains(&holds) && said.contains("resume the run"),
+        "{said}"
+    );
+
+    let resumed = without_privileges(&folder, &format!("{RUN} --resume")).expect("as before");
+    let output = { resumed }.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let whole = read_run(&folder.path().join("run.parquet")).expect("a run");
+    assert!(whole.finished && whole.row_count() > kept.row_count());
+    for k in 0..kept.row_count() {
+        assert_eq!(whole.row(k), kept.row(k), "row {k}");
+    }
+}
+
 /// The same commands for some seconds in one process; hours by `catena soak --seconds 14400`.
 #[test]
 fn memory_and_open_files_stay() {

@@ -485,3 +485,49 @@ fn the_example_is_that_of_the_page() {
     let page = include_str!("../../../docs/tutorials/own-controller.md");
     assert!(page.contains(&format!("```rust\n{example}```")));
 }
+
+/// A process gets what the page says, and its answer is accepted.
+#[test]
+fn the_protocol_is_that_of_the_page() {
+    let page = include_str!("../../../docs/tutorials/own-controller.md");
+    let blocks: Vec<&str> = page
+        .split("```json\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").expect("an end").0.trim_end())
+        .collect();
+    let [greeting, exchange] = blocks[..] else {
+        panic!("{blocks:?}");
+    };
+    let (request, answer) = exchange.split_once('\n').expect("two lines");
+    let folder = common::Folder::new("protocol");
+    let arm = include_str!("../../../models/two_link_arm.urdf");
+    folder.write("arm.urdf", arm);
+    folder.write("answer", &format!("{answer}\n"));
+    folder.write(
+        "control.sh",
+        "while read -r line; do echo \"$line\" >> seen; case $line in *format*) ;; *) cat answer ;; esac; done\n",
+    );
+    let run = common::run_in(
+        folder.path(),
+        &[
+            "simulate",
+            "arm.urdf",
+            "--controller-command",
+            "sh control.sh",
+            "--rate",
+            "500",
+            "--duration",
+            "0.01",
+        ],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let seen = folder.read("seen");
+    let mut lines = seen.lines();
+    assert_eq!(lines.next(), Some(greeting));
+    assert_eq!(lines.next(), Some(request));
+    assert!(
+        lines
+            .next()
+            .is_some_and(|next| next.contains("\"state\":[0.01,0.02]"))
+    );
+}

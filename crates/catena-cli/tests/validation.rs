@@ -69,6 +69,30 @@ fn constant(path: &str, name: &str) -> usize {
     value.trim().parse().expect("a number")
 }
 
+/// What a reader may hold at most: MiB, and bytes for each byte of its file.
+fn memory_bound() -> [usize; 2] {
+    let source = text("crates/catena-fuzz/tests/inputs.rs");
+    let value = source
+        .lines()
+        .find_map(|line| line.strip_prefix("const MEMORY: (usize, usize) = ("))
+        .expect("a bound");
+    let (fixed, each) = value.split_once(" << 20, ").expect("MiB and bytes");
+    let each = each.strip_suffix(");").expect("the end");
+    [fixed, each].map(|number| number.parse().expect("a number"))
+}
+
+/// SECURITY.md promises what the tests hold readers to.
+#[test]
+fn the_promised_bound_is_the_tested_one() {
+    let [fixed, each] = memory_bound();
+    let promise = format!("{fixed} MiB and {each} bytes for each byte of the file");
+    let page = text("SECURITY.md").replace('\n', " ");
+    assert!(
+        page.contains(&promise),
+        "SECURITY.md does not say: {promise}"
+    );
+}
+
 /// The fewest and the most damaged files that a reader is tried with.
 fn damaged_files() -> [u64; 2] {
     let source = text("crates/catena-fuzz/tests/inputs.rs");
@@ -159,6 +183,10 @@ type Line<'a> = (&'a str, &'a str, String, &'a [&'a str], &'a str);
 
 fn evidence() -> String {
     let [fewest, most] = damaged_files();
+    let [fixed, each] = memory_bound();
+    let bound = format!(
+        "damaged files: no panic, no hang, no more memory than {fixed} MiB and {each} bytes for each byte of the file"
+    );
     let lines: Vec<Line<'_>> = vec![
         (
             "all algorithms of trees",
@@ -314,9 +342,10 @@ fn evidence() -> String {
         ),
         (
             "readers of files",
-            "damaged files: no panic, no hang, no memory beyond a multiple of the file",
+            &bound,
             format!(
-                "{} kept inputs and {fewest} to {most} damaged files for each reader, equal in every run; others for hours by `fuzz/run`",
+                "{} targets, {} kept inputs, and {fewest} to {most} damaged files for each, equal in every run; [searched](#how-good-the-tests-are) by `fuzz/run`",
+                files_below("fuzz/targets"),
                 files_below("fuzz/corpus")
             ),
             &[
@@ -349,7 +378,7 @@ fn evidence() -> String {
         (
             "signals and full disks",
             "what was computed is on disk, and the message says how much",
-            "SIGINT, SIGTERM, SIGHUP, a full disk, a removed file".into(),
+            "SIGINT, SIGTERM, SIGHUP, a full disk, a read-only folder, a removed file".into(),
             &[
                 "crates/catena-cli/tests/signals.rs",
                 "crates/catena-io/tests/run_disk_full.rs",
@@ -360,7 +389,10 @@ fn evidence() -> String {
         (
             "long-lived processes",
             "memory, open files and drift",
-            "seconds in the tests, hours on request".into(),
+            format!(
+                "seconds in the tests, [{} s](#how-good-the-tests-are) on record",
+                soaked()
+            ),
             &[],
             "`catena soak`",
         ),
@@ -511,6 +543,109 @@ fn memory() -> String {
     table
 }
 
+/// Seconds of the last soak on record.
+fn soaked() -> String {
+    record("soak").last().expect("a soak")[2].clone()
+}
+
+fn soak() -> String {
+    let mut table = String::from(
+        "| version | date | s | commands | simulated s | memory at first, MB | at last | growth | open files at first | at last | drift |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for line in record("soak") {
+        let cells: Vec<String> = line
+            .iter()
+            .enumerate()
+            .map(|(k, cell)| match k {
+                5..=7 => format!("{:.1}", 1e-6 * cell.parse::<f64>().expect("bytes")),
+                _ => cell.clone(),
+            })
+            .collect();
+        let _ = writeln!(table, "| {} |", cells.join(" | "));
+    }
+    table
+}
+
+/// Searches of each target so far, and targets without one.
+fn fuzz() -> String {
+    let mut targets: BTreeMap<String, (String, [u64; 3])> = BTreeMap::new();
+    for entry in fs::read_dir(repository().join("fuzz/targets")).expect("a folder") {
+        let path = entry.expect("a file").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        targets.insert(name.into_owned(), Default::default());
+    }
+    for line in record("fuzz") {
+        let [_, date, target, numbers @ ..] = &line[..] else {
+            panic!("docs/validation/fuzz.tsv: {line:?}");
+        };
+        let entry = targets
+            .get_mut(target)
+            .unwrap_or_else(|| panic!("docs/validation/fuzz.tsv: no target {target}"));
+        entry.0.clone_from(date);
+        for (sum, number) in entry.1.iter_mut().zip(numbers) {
+            *sum += number.parse::<u64>().expect("a number");
+        }
+    }
+    let mut table = String::from(
+        "| target | last searched | s | inputs | failures |\n|---|---|---:|---:|---:|\n",
+    );
+    let mut without = Vec::new();
+    for (name, (date, [seconds, inputs, failures])) in targets {
+        match seconds {
+            0 => without.push(format!("`{name}`")),
+            _ => {
+                let _ = writeln!(
+                    table,
+                    "| `{name}` | {date} | {seconds} | {inputs} | {failures} |"
+                );
+            }
+        }
+    }
+    if !without.is_empty() {
+        let _ = writeln!(
+            table,
+            "\nNot searched since the record was begun: {}.",
+            without.join(", ")
+        );
+    }
+    table
+}
+
+/// What cargo-deny found, and crates that the lock file has in more than one version.
+fn supply() -> String {
+    let lock = text("Cargo.lock");
+    let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in lock.lines() {
+        if let Some(name) = line.strip_prefix("name = ") {
+            *versions.entry(name.trim_matches('"')).or_default() += 1;
+        }
+    }
+    let twice: Vec<String> = versions
+        .iter()
+        .filter(|(_, count)| **count > 1)
+        .map(|(name, count)| format!("`{name}` ({count})"))
+        .collect();
+    let crates: usize = versions.values().sum();
+    let mut page = match repository().join("docs/validation/deny.tsv").exists() {
+        false => String::from("`.ci/deny` was not run on this version.\n"),
+        true => {
+            let mut table = String::from("| date | by | check | result |\n|---|---|---|---|\n");
+            for line in record("deny") {
+                let _ = writeln!(table, "| {} |", line.join(" | "));
+            }
+            table
+        }
+    };
+    let _ = writeln!(
+        page,
+        "\nCargo.lock has {crates} packages; {} are there in more than one version: {}.",
+        twice.len(),
+        twice.join(", ")
+    );
+    page
+}
+
 #[test]
 fn numbers_are_those_of_tests_and_records() {
     let path = repository().join("docs/validation.md");
@@ -521,6 +656,9 @@ fn numbers_are_those_of_tests_and_records() {
         ("mutations", mutations()),
         ("coverage", coverage()),
         ("memory", memory()),
+        ("soak", soak()),
+        ("fuzz", fuzz()),
+        ("supply", supply()),
     ] {
         let begin = format!("<!-- {name}: written by a test -->\n");
         let end = format!("<!-- end of {name} -->\n");

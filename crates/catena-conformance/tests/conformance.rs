@@ -1132,7 +1132,7 @@ fn balance(model: &Value, sample: &Value) {
 fn the_example_in_the_document_holds() {
     let document = include_str!("../../../docs/conformance.md");
     let (_, rest) = document
-        .split_once("```json\n")
+        .split_once("```json two-bodies.json\n")
         .expect("there is an example");
     let (example, _) = rest.split_once("```").expect("it ends");
     let report = verify_text(example, "conformance.md").expect("the example can be read");

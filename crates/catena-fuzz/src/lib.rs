@@ -8,14 +8,19 @@
 pub mod memory;
 pub mod mutator;
 
+use catena::algorithm::pendulum::Scheme;
 use catena::error::Result;
+use catena::integrate::{FixedMethod, Method, Tolerances};
 use catena::model::{Model, embedded};
+use catena::simulate::{
+    Controller, Inputs, Integrator, Law, NewtonMatrix, Simulation, SimulationOptions, Stop,
+};
 use catena::{Batch, Dynamics, State};
 use catena_io::run::{Column, Header, RunWriter, read_run};
 use catena_io::{
     ReadOptions, model_from_json, model_from_mjcf, model_from_sdf, model_from_toml, model_from_urdf,
 };
-use catena_study::Study;
+use catena_study::{Ledger, Mode, Origin, Sample, Study, lines_of};
 use catena_view::scene::{Subject, scene};
 use catena_view::visual;
 use serde_json::json;
@@ -35,7 +40,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 25] = [
     Target {
         name: "toml",
         seeds: toml_models,
@@ -129,6 +134,60 @@ pub const TARGETS: [Target; 16] = [
         seeds: || files("fuzz/corpus/mesh_gltf", &["triangle"]),
         is_text: true,
         run: |input| mesh(input, "gltf"),
+    },
+    Target {
+        name: "mjcf_stl",
+        seeds: || files("fuzz/corpus/mjcf_stl", &["tetrahedron"]),
+        is_text: false,
+        run: |input| mjcf_mesh(input, "stl"),
+    },
+    Target {
+        name: "mjcf_obj",
+        seeds: || files("fuzz/corpus/mjcf_obj", &["pyramid"]),
+        is_text: true,
+        run: |input| mjcf_mesh(input, "obj"),
+    },
+    Target {
+        name: "mjcf_msh",
+        seeds: || files("fuzz/corpus/mjcf_msh", &["tetrahedron"]),
+        is_text: false,
+        run: |input| mjcf_mesh(input, "msh"),
+    },
+    Target {
+        name: "state_json",
+        seeds: || files("fuzz/corpus/state_json", &["two-states"]),
+        is_text: true,
+        run: |input| answer(input, "x.json", "inverse planar3 --state FILE --json"),
+    },
+    Target {
+        name: "state_csv",
+        seeds: || files("fuzz/corpus/state_csv", &["three-states"]),
+        is_text: true,
+        run: |input| answer(input, "x.csv", "inverse planar3 --state FILE --json"),
+    },
+    Target {
+        name: "trajectory_csv",
+        seeds: || files("fuzz/corpus/trajectory_csv", &["three-instants"]),
+        is_text: true,
+        run: |input| answer(input, "x.csv", "inverse planar3 --trajectory FILE --json"),
+    },
+    Target {
+        name: "journal",
+        seeds: || vec![journal_file()],
+        is_text: true,
+        run: journal,
+    },
+    Target {
+        name: "study_lines",
+        seeds: || vec![lines_of(&journal_study().1).into_bytes()],
+        is_text: true,
+        run: study_lines,
+    },
+    Target {
+        name: "checkpoint",
+        seeds: checkpoints,
+        is_text: false,
+        run: checkpoint,
     },
     Target {
         name: "states",
@@ -410,4 +469,268 @@ fn state(input: &[u8]) -> bool {
         ask(&mut Dynamics::new(&model), &given, &x);
     }
     accepted
+}
+
+/// The inertia of a body of an MJCF model comes from this mesh.
+fn mjcf_mesh(input: &[u8], format: &str) -> bool {
+    let folder = scratch("mjcf");
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    std::fs::write(folder.join(format!("x.{format}")), input)
+        .expect("a temporary file can be written");
+    let mut accepted = false;
+    for how in ["legacy", "exact", "shell"] {
+        let text = format!(
+            r#"<mujoco><asset><mesh name="m" file="x.{format}" inertia="{how}"/></asset><worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"#
+        );
+        let file = folder.join("model.xml");
+        accepted |= model(
+            text.as_bytes(),
+            &file.display().to_string(),
+            model_from_mjcf,
+        );
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    accepted
+}
+
+/// What a command answers whose `FILE` is this input: a message, or states with finite numbers. Where a check is not possible, its number is missing.
+fn answer(input: &[u8], name: &str, command: &str) -> bool {
+    let path = scratch(name);
+    std::fs::write(&path, input).expect("a temporary file can be written");
+    let words: Vec<String> = command
+        .split(' ')
+        .map(|word| match word {
+            "FILE" => path.display().to_string(),
+            word => word.to_string(),
+        })
+        .collect();
+    let found = catena_cli::answer(&words);
+    let _ = std::fs::remove_file(path);
+    match found {
+        Ok(text) => {
+            let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            for state in value["states"].as_array().expect("states") {
+                for key in ["q", "v", "a", "tau"] {
+                    let numbers = state[key].as_array().expect("numbers");
+                    // JSON writes null where a number is not finite
+                    assert!(numbers.iter().all(|x| x.is_f64()), "{key}: {text}");
+                }
+            }
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error says what is wrong");
+            false
+        }
+    }
+}
+
+/// A study of six samples, and what was found for four of them: one failed.
+fn journal_study() -> (Study, Vec<Sample>) {
+    const STUDY: &str = r#"
+        format = "catena-study/1"
+        model = "planar3"
+        design = { kind = "grid" }
+        parameter = [
+            { name = "speed", path = "v.joint1", values = [0.1, 0.25, 4] },
+            { name = "turn", path = "q.joint1", values = [-1, 1e-3] },
+        ]
+        run = { duration = 1 }
+        measure = [{ name = "end", value = "last(kinetic)" }, { name = "most", value = "max(kinetic)" }]"#;
+    let study = Study::parse(STUDY, Path::new("study.toml")).expect("a study");
+    let sample = |index: usize| Sample {
+        index,
+        values: study.values(index),
+        measures: match index {
+            2 => Err("the step has become \"too\" small\nat 0.5 s".into()),
+            _ => Ok(vec![1.0 / (index as f64 + 3.0), 1e-12]),
+        },
+    };
+    let samples = [1, 0, 2, 5].map(sample).into();
+    (study, samples)
+}
+
+fn journal_origin() -> Origin {
+    Origin {
+        entries: vec![("model".into(), "planar3".into())],
+    }
+}
+
+/// Where a study keeps what it has found so far.
+fn journal_file() -> Vec<u8> {
+    let (study, samples) = journal_study();
+    let folder = scratch("ledger");
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    let results = folder.join("results.csv");
+    let mut ledger = Ledger::open(&study, journal_origin(), Some(&results), Mode::New)
+        .expect("a study can be begun");
+    ledger.take(&study, samples).expect("samples of the study");
+    drop(ledger);
+    let bytes = std::fs::read(folder.join("results.csv.journal")).expect("a journal");
+    let _ = std::fs::remove_dir_all(folder);
+    bytes
+}
+
+/// The lines with the checksums that they should have: damage gets past them.
+fn with_checksums(input: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(input);
+    let lines = text.split_inclusive('\n').map(|line| {
+        let (body, end) = line
+            .strip_suffix('\n')
+            .map_or((line, ""), |body| (body, "\n"));
+        let body = body.split_once(' ').map_or(body, |(_, rest)| rest);
+        format!("{:08x} {body}{end}", crc32fast::hash(body.as_bytes()))
+    });
+    lines.collect::<String>().into_bytes()
+}
+
+/// A study is resumed from a journal, as it is and with checksums put right; what is missing and what is there add up.
+fn journal(input: &[u8]) -> bool {
+    let (study, _) = journal_study();
+    let folder = scratch("ledger");
+    std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    let results = folder.join("results.csv");
+    let mut accepted = false;
+    for bytes in [input.to_vec(), with_checksums(input)] {
+        std::fs::write(folder.join("results.csv.journal"), bytes)
+            .expect("a temporary file can be written");
+        match Ledger::open(&study, journal_origin(), Some(&results), Mode::Resume) {
+            Ok(ledger) => {
+                let missing: usize = ledger.missing().iter().map(ExactSizeIterator::len).sum();
+                assert!(missing <= study.sample_count());
+                assert!(ledger.before() >= study.sample_count() - missing);
+                if missing == 0 {
+                    let carried = ledger.finish(&study).expect("results of a complete study");
+                    assert_eq!(carried.samples.len(), study.sample_count());
+                }
+                accepted = true;
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty(), "an error says what is wrong");
+            }
+        }
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    accepted
+}
+
+/// Samples that arrive from another machine.
+fn study_lines(input: &[u8]) -> bool {
+    let (study, _) = journal_study();
+    let mut accepted = false;
+    for bytes in [input.to_vec(), with_checksums(input)] {
+        let mut ledger = Ledger::open(&study, journal_origin(), None, Mode::New)
+            .expect("a study without a file");
+        match ledger.take_lines(&study, &bytes) {
+            Ok(samples) => {
+                assert!(samples.len() <= study.sample_count());
+                accepted |= !samples.is_empty();
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty(), "an error says what is wrong");
+            }
+        }
+    }
+    accepted
+}
+
+/// Runs of every kind of integrator: of a tree with friction, stops and a sampled controller, of a pendulum, and of closed chains.
+fn runs() -> Vec<Simulation> {
+    let tolerances = Tolerances {
+        relative: 1e-6,
+        absolute: 1e-8,
+    };
+    let explicit = Integrator::Adaptive {
+        method: Method::Dop853,
+        tolerances,
+        max_step: f64::INFINITY,
+    };
+    let implicit = |matrix| Integrator::Bdf {
+        tolerances,
+        max_step: f64::INFINITY,
+        max_order: 5,
+        matrix,
+    };
+    let fixed = Integrator::Fixed {
+        method: FixedMethod::RungeKutta4,
+        step: 0.002,
+    };
+    let names = [
+        ("zoo", explicit),
+        ("zoo", implicit(NewtonMatrix::Automatic)),
+        ("zoo", fixed),
+        (
+            "pendulum-3",
+            implicit(NewtonMatrix::Pendulum(Scheme::Linear)),
+        ),
+        ("bricard", explicit),
+        ("squeezer", implicit(NewtonMatrix::Automatic)),
+    ];
+    let make = |(name, integrator): (&str, Integrator)| {
+        let model = embedded::model(name).expect("an embedded model");
+        let model = model.with_gravity([0.0, 0.0, -9.81]);
+        let inputs = match name {
+            "zoo" => Inputs {
+                controller: Controller::Own(Law::with_state(&[0.0], |_, _, v, state, tau| {
+                    state[0] += 0.01;
+                    for (tau, v) in tau.iter_mut().zip(v) {
+                        *tau = state[0] - 0.5 * v;
+                    }
+                })),
+                rate: Some(100.0),
+                stops: Stop::all(&model),
+                ..Inputs::default()
+            },
+            _ => Inputs::default(),
+        };
+        let options = SimulationOptions {
+            integrator,
+            duration: 0.4,
+            interval: 0.02,
+        };
+        Simulation::new(&model, &State::start(&model), inputs, Vec::new(), options).expect("a run")
+    };
+    names.into_iter().map(make).collect()
+}
+
+/// Which run, and the words of its checkpoint after a few steps.
+fn checkpoints() -> Vec<Vec<u8>> {
+    let seed = |(k, mut run): (usize, Simulation)| {
+        for _ in 0..7 {
+            run.advance(&mut Vec::new()).expect("a step");
+        }
+        let words = std::iter::once(k as u64).chain(run.checkpoint());
+        words.flat_map(u64::to_le_bytes).collect()
+    };
+    runs().into_iter().enumerate().map(seed).collect()
+}
+
+/// A run goes on from a checkpoint for a few steps: its samples are finite, and no more than the run has.
+fn checkpoint(input: &[u8]) -> bool {
+    let mut words = input
+        .chunks_exact(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")));
+    let Some(which) = words.next() else {
+        return false;
+    };
+    let words: Vec<u64> = words.collect();
+    let mut runs = runs();
+    let count = runs.len();
+    let mut run = runs.swap_remove(which as usize % count);
+    if let Err(error) = run.restore(&words) {
+        assert!(!error.to_string().is_empty(), "an error says what is wrong");
+        return false;
+    }
+    let mut samples = Vec::new();
+    for _ in 0..20 {
+        if run.advance(&mut samples).is_err() {
+            break;
+        }
+    }
+    assert!(samples.len() <= 21, "{} samples", samples.len());
+    for sample in &samples {
+        finite(&sample.state.q);
+        finite(&sample.state.v);
+    }
+    true
 }

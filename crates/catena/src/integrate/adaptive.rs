@@ -759,9 +759,9 @@ impl Adaptive {
             return Err(Words::foreign());
         }
         self.statistics = Statistics {
-            steps: words.word()?,
-            rejected: words.word()?,
-            evaluations: words.word()?,
+            steps: words.count()?,
+            rejected: words.count()?,
+            evaluations: words.count()?,
         };
         self.next.rejected_before = words.word()? != 0;
         self.stepped = words.word()? != 0;

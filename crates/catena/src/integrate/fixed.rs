@@ -485,13 +485,13 @@ impl Fixed {
         let mut words = Words::new(checkpoint);
         words.expect(&self.identity())?;
         self.statistics = Statistics {
-            steps: words.word()?,
-            rejected: words.word()?,
-            evaluations: words.word()?,
+            steps: words.count()?,
+            rejected: words.count()?,
+            evaluations: words.count()?,
         };
-        self.grid = words.word()?;
-        self.work.memory.steps = words.word()?;
-        self.memory_old.steps = words.word()?;
+        self.grid = words.count()?;
+        self.work.memory.steps = words.count()?;
+        self.memory_old.steps = words.count()?;
         self.stepped = words.word()? != 0;
         self.t_start = words.number()?;
         self.t = words.number()?;
@@ -510,7 +510,16 @@ impl Fixed {
         }
         // the functions have the same values at the same point
         self.watched.values.clear();
-        words.end()
+        words.end()?;
+        // a step ends at the next time of the grid: were that far away, it would never end
+        let numbers = [&self.motion.q, &self.motion.v, &self.old.q, &self.old.v];
+        let are_finite = numbers.into_iter().flatten().all(|x| x.is_finite());
+        let is_near = (self.t - self.grid_time(self.grid)).abs() <= 2.0 * self.size
+            && (self.t - self.t_old).abs() <= 2.0 * self.size;
+        match are_finite && (is_near || !self.stepped && self.grid == 0 && self.t == self.t_start) {
+            true => Ok(()),
+            false => Err(Words::foreign()),
+        }
     }
 
     fn identity(&self) -> [u64; 5] {

@@ -391,6 +391,14 @@ impl<'a> Words<'a> {
         self.rest.next().copied().ok_or_else(Self::foreign)
     }
 
+    /// A number of steps, evaluations and the like: none is so large that it could overflow.
+    fn count(&mut self) -> Result<u64> {
+        match self.word()? {
+            count if count < 1 << 53 => Ok(count),
+            _ => Err(Self::foreign()),
+        }
+    }
+
     fn number(&mut self) -> Result<f64> {
         self.word().map(f64::from_bits)
     }

@@ -535,6 +535,9 @@ impl Hold {
     /// Restores a checkpoint and returns the remaining words; none if the words are not its own.
     pub fn restore<'a>(&mut self, words: &'a [u64]) -> Option<&'a [u64]> {
         let (own, rest) = words.split_at_checked(2 + 2 * self.command.len())?;
+        if own[0] >= 1 << 53 {
+            return None;
+        }
         (self.taken, self.time) = (own[0], f64::from_bits(own[1]));
         let into = self.command.iter_mut().chain(&mut self.before);
         for (x, word) in into.zip(&own[2..]) {

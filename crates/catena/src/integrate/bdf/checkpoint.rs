@@ -66,12 +66,12 @@ impl Bdf {
             return Err(Words::foreign());
         }
         self.statistics = BdfStatistics {
-            steps: words.word()?,
-            residuals: words.word()?,
-            linearizations: words.word()?,
-            solves: words.word()?,
-            error_failures: words.word()?,
-            convergence_failures: words.word()?,
+            steps: words.count()?,
+            residuals: words.count()?,
+            linearizations: words.count()?,
+            solves: words.count()?,
+            error_failures: words.count()?,
+            convergence_failures: words.count()?,
         };
         let order = words.word()? as usize;
         let used_order = words.word()? as usize;
@@ -79,7 +79,7 @@ impl Bdf {
             return Err(Words::foreign());
         }
         (self.next_order, self.used_order) = (order, used_order);
-        self.steady = words.word()? as usize;
+        self.steady = words.count()? as usize;
         self.starting = words.word()? != 0;
         self.fresh = words.word()? != 0;
         self.matrix.valid = words.word()? != 0;

@@ -4,6 +4,7 @@ use super::Simulation;
 use super::happenings::{KINDS, RECORD, Record};
 use crate::error::{Error, ErrorKind, Result};
 use crate::simulate::control::ActuatorUse;
+use crate::simulate::run::Integrator;
 
 impl Simulation {
     /// Everything needed to resume bit for bit, including the audit.
@@ -77,8 +78,21 @@ impl Simulation {
         let rest = self.system.restore_control(rest)?;
         let rest = self.auditor.restore(rest).ok_or_else(foreign)?;
         self.engine.restore(&mut self.system, rest)?;
-        let mut y = std::mem::take(&mut self.y);
         let now = self.engine.time();
+        // steps of equal size may go beyond the end
+        let beyond = match self.options.integrator {
+            Integrator::Fixed { step, .. } => step,
+            _ => 0.0,
+        };
+        let statistics = self.engine.statistics();
+        let is_possible = now >= 0.0
+            && now - beyond <= self.options.duration
+            && self.stretch.0 <= statistics.steps + statistics.rejected
+            && *samples <= self.last_sample() + 1;
+        if !is_possible {
+            return Err(foreign());
+        }
+        let mut y = std::mem::take(&mut self.y);
         let done = self
             .engine
             .interpolate(&mut self.system, now, &mut y)

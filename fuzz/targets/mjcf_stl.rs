@@ -1,0 +1,3 @@
+#![no_main]
+
+catena_fuzz_targets::target!("mjcf_stl");
