@@ -21,6 +21,7 @@ from ._catena import __version__, set_threads, threads
 from ._control import Control, computed_torque, gravity_compensation, pd, plane, reaches, sine, table, with_sensors
 from ._ensemble import Ensemble
 from ._model import (
+    Accuracy,
     Assembled,
     Centroidal,
     Complement,

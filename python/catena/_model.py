@@ -839,6 +839,26 @@ class Model(_catena.Model):
             None,
         )
 
+    def accuracy(self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0) -> "Accuracy":
+        """How many digits the accelerations of `forward` have at one state, q (nq,), v and tau (nv,): `.error` is their error relative to the largest
+        one, or to 1 rad/s² or m/s² where all are smaller, found by double-double arithmetic (32 digits). Inertia matrices that are
+        ill-conditioned, as with a heavy hand on light links, lose digits without any other sign.
+
+        Of a model with loops, which must be closed at the state, it is the larger of `.arithmetic`, the difference at this state, and `.closing`, that at the nearest state
+        that is closed to 32 digits (`None` for a tree, and where no such state is found nearby: then `.error` is `None`, too). It costs about as much as fifty calls of `forward`.
+        What is left out is zero; `wrenches` as for `forward`.
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        body's.
+
+        >>> arm = catena.model("stanford")
+        >>> arm.accuracy(arm.neutral()).error < 1e-12
+        True
+        >>> bar = catena.model("four-bar-1")
+        >>> bar.accuracy([1.2, -1.2, 1.2], [0.5, -0.5, 0.5]).closing < 1e-12
+        True
+        """
+        return Accuracy(**self._accuracy(q, v, tau, wrenches, time))
+
     def solve(
         self,
         q: Any,
@@ -928,7 +948,8 @@ class Model(_catena.Model):
         return {name: (m, a) for name, m, a in self._count(list(functions))}
 
     def check(self, states: int = 10, *, seed: int = 1) -> "Laws":
-        """Every law and every pair of routes that applies to a tree, at random states; `.hold` tells whether all do.
+        """Every law and every pair of routes that applies to a tree, at random states; `.hold` tells whether all do, `.undecided` lists those that
+        the model is too ill-conditioned to decide in double precision: `accuracy` tells how many digits are left.
 
         >>> catena.model("planar3").check(2).hold
         True
@@ -1197,6 +1218,17 @@ class Loads(NamedTuple):
     residual: Optional[float]
 
 
+class Accuracy(NamedTuple):
+    """Errors of accelerations, relative to the largest one: `error` the larger of `arithmetic` and `closing`; by how much the state violates the
+    constraints (m or rad, m/s or rad/s), and the length of the largest row that counts as dependent, as a fraction of the largest one."""
+
+    error: Optional[float]
+    arithmetic: float
+    closing: Optional[float]
+    violation: float
+    ignored: float
+
+
 class Diagnosis:
     """What the doctor found. Its text says all of it; the numbers are attributes (`freedoms`, `redundant`, `singular`, …)."""
 
@@ -1240,13 +1272,20 @@ class Diagnosis:
 
 
 class Law(NamedTuple):
-    """A law, the two routes compared, the worst relative residual, what is allowed, and whether it holds."""
+    """A law, the two routes compared, the worst relative residual (`None` where one of them has no answer), what is allowed, and whether it holds.
+    Where the model is too ill-conditioned to decide, more than 1e-6 is allowed: then the law neither holds nor fails, and `decided` is false."""
 
     law: str
     routes: str
-    residual: float
-    tolerance: float
+    residual: Optional[float]
+    tolerance: Optional[float]
     holds: bool
+    decided: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """In a word: ok, undecided or FAILS."""
+        return "ok" if self.holds else "FAILS" if self.decided else "undecided"
 
 
 class Laws(list):
@@ -1254,17 +1293,23 @@ class Laws(list):
 
     @property
     def hold(self) -> bool:
-        """Do all of them?"""
+        """Do all of them? One that is undecided does not."""
         return all(law.holds for law in self)
 
+    @property
+    def undecided(self) -> "Laws":
+        """Those that the model is too ill-conditioned to decide."""
+        return Laws(law for law in self if not law.decided)
+
     def __repr__(self) -> str:
+        width = max((5, *(len(law.verdict) for law in self)))
         return "\n".join(
-            f"{'ok   ' if law.holds else 'FAILS'} {law.residual:8.1e} of {law.tolerance:.1e}  {law.law} ({law.routes})" for law in self
+            f"{law.verdict:{width}} {_residual(law.residual):>8} of {_residual(law.tolerance)}  {law.law} ({law.routes})" for law in self
         )
 
     def _repr_html_(self) -> str:
         rows = [
-            (law.law, law.routes, f"{law.residual:.1e}", f"{law.tolerance:.1e}", "ok" if law.holds else "FAILS") for law in self
+            (law.law, law.routes, _residual(law.residual), _residual(law.tolerance), law.verdict) for law in self
         ]
         return html_table(("law", "routes", "residual, relative", "allowed", ""), rows)
 
@@ -1291,6 +1336,11 @@ class Equations(str):
         # a page shows formulas, not documents
         blocks = re.findall(r"\\begin\{align\*\}(.*?)\\end\{align\*\}", self, re.DOTALL)
         return "\n\n".join(f"$$\n\\begin{{aligned}}{block}\\end{{aligned}}\n$$" for block in blocks)
+
+
+def _residual(x: Optional[float]) -> str:
+    """A residual, or that there is none."""
+    return "no answer" if x is None else f"{x:.1e}"
 
 
 def _count(name: str, value: Any) -> int:

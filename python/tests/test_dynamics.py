@@ -388,3 +388,51 @@ def test_many_states_of_closed_chains_are_as_one():
         q[4, 0] += 1e-3
         with pytest.raises(catena.InputError, match="row 4: .* is open by"):
             bar.forward(q, v, tau)
+
+
+def heavy_hand(ratio):
+    hand = catena.Model("hand")
+    for k in range(7):
+        mass = ratio if k == 6 else 1.0
+        hand.add_link(f"link{k}", mass=mass, centre=[0.05, 0, 0.1], inertia=[0.01 * mass, 0.02 * mass, 0.015 * mass])
+        axis = [[0, 0, 1], [0, 1, 0], [1, 0, 0]][k % 3]
+        hand.add_joint(f"joint{k}", "revolute", child=f"link{k}", axis=axis, origin=[0, 0, 0.2])
+    return hand
+
+
+def test_accuracy_is_told(model):
+    q, v = model.random(3)
+    tau = np.random.default_rng(4).uniform(-1, 1, model.nv)
+    # round-off of the recursion over 30 bodies
+    assert model.accuracy(q, v, tau).error < 1e-11
+    with pytest.raises(catena.InputError, match="one state"):
+        model.accuracy(np.array([q, q]))
+    with pytest.raises(catena.ShapeError):
+        model.accuracy(q[:-1])
+
+
+def test_digits_lost_to_a_heavy_hand_are_told():
+    hand = heavy_hand(1e12)
+    q, v = hand.random(1)
+    lost = hand.accuracy(q, v)
+    assert 1e-9 < lost.error < 1 and lost.closing is None
+    laws = hand.check(3)
+    assert not laws.hold and len(laws.undecided) > 2
+    assert all(law.tolerance > 1e-6 and law.verdict == "undecided" for law in laws.undecided)
+    assert not any(law.verdict == "FAILS" for law in laws)
+    # methods without an answer are no number, and can be shown
+    heavier = heavy_hand(1e16).check()
+    assert not heavier.hold and "nan" not in repr(heavier).lower() and " inf" not in repr(heavier)
+    assert "undecided" in heavier._repr_html_()
+    assert heavy_hand(1.0).check(3).hold
+
+
+def test_accuracy_of_closed_chains():
+    bar = catena.model("four-bar-1")
+    found = bar.accuracy([1.2, -1.2, 1.2], [0.5, -0.5, 0.5], [1, 2, 3])
+    assert found.error == max(found.arithmetic, found.closing) < 1e-13
+    # beside the flat position, where ε of the closing is divided by the cube of a small singular value
+    flat = bar.accuracy([1e-3, -1e-3, 1e-3], [1, -1, 1])
+    assert flat.closing >= flat.arithmetic and flat.error < 1e-3
+    with pytest.raises(catena.InputError, match="is open by"):
+        bar.accuracy([1.2, -1.1, 1.2])

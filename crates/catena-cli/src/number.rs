@@ -117,6 +117,14 @@ pub fn rough(x: f64) -> String {
     }
 }
 
+/// The residual of a comparison, or that one of its sides has no answer: NaN and infinity are no numbers to print.
+pub fn residual(x: f64) -> String {
+    match x.is_finite() {
+        true => rough(x),
+        false => "no answer".into(),
+    }
+}
+
 /// Scientific notation without trailing zeros.
 fn scientific(x: f64, decimals: usize) -> String {
     let text = format!("{x:.decimals$e}");
@@ -174,5 +182,8 @@ mod tests {
             assert_eq!(six(x), text);
         }
         assert_eq!(rough(3.14159e-15), "3.1e-15");
+        assert_eq!(residual(3.14159e-15), "3.1e-15");
+        assert_eq!(residual(f64::NAN), "no answer");
+        assert_eq!(residual(f64::INFINITY), "no answer");
     }
 }

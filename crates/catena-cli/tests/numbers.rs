@@ -66,7 +66,14 @@ fn a_slender_body_keeps_its_digits() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         let a = numbers(&run.json()["states"][0]["a"])[0];
         assert!((a * inertia - 1.0).abs() <= 1e-15, "{moments}: {a:e}");
-        assert_eq!(folder.run("check needle.toml").code, 0, "{moments}");
+        // efforts of the laws' random wrenches are rounded to 1e-16 N·m: this inertia turns that into more than 1e-6 of the accelerations asked for
+        let run = folder.run("check needle.toml");
+        assert!(!run.stdout.contains("FAILS"), "{moments}: {}", run.stdout);
+        assert!(
+            run.stderr.contains("2 of 21 laws are undecided"),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -239,6 +246,122 @@ fn digits_lost_to_a_heavy_hand_are_told() {
     // at rest, where every acceleration is a difference of forces
     let run = folder.run("simulate planar3 --q -90deg,0,0 --duration 0.1");
     assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
+/// What rests on the inertia matrix of a heavy hand has lost digits: pivots, derivatives, laws. Nothing is printed that is no number.
+#[test]
+fn nothing_about_a_heavy_hand_is_called_right() {
+    let folder = Folder::new("heavier-hand");
+    for (name, ratio) in [("hand.toml", 1e12), ("heavier.toml", 1e16)] {
+        folder.write(name, &chain_with_hand(ratio));
+        for (command, words) in [
+            ("forward", "double precision loses digits"),
+            ("factor", "double precision loses digits"),
+            ("derivatives --forward", "double precision loses digits"),
+            ("check", "undecided"),
+        ] {
+            for seed in 1..=3 {
+                let state = match command {
+                    "check" => format!("--seed {seed}"),
+                    _ => format!("--random {seed}"),
+                };
+                let run = folder.run(&format!("{command} {name} {state}"));
+                let text = format!("{}{}", run.stdout, run.stderr);
+                // a state at which a pivot is lost altogether is refused
+                assert!([1, 2].contains(&run.code), "{command} {name}: {text}");
+                let told = text.contains(words) || text.contains("no inertia");
+                assert!(told, "{command} {name}: {text}");
+                for number in text.split([' ', ',', ';', '\n']) {
+                    assert!(
+                        !["NaN", "inf", "-inf"].contains(&number),
+                        "{command} {name}: {text}"
+                    );
+                }
+            }
+        }
+    }
+    let run = folder.run("check hand.toml --json");
+    let found = run.json();
+    let laws = found["laws"].as_array().expect("a list").clone();
+    let undecided = laws.iter().filter(|law| law["verdict"] == "undecided");
+    assert_eq!(found["undecided"], undecided.clone().count());
+    assert!(undecided.clone().count() > 2, "{found}");
+    assert!(
+        undecided
+            .clone()
+            .all(|law| law["holds"] == false && law["tolerance"].as_f64() > Some(1e-6))
+    );
+    assert!(laws.iter().all(|law| law["verdict"] != "fails"), "{found}");
+    // a hand like the other links
+    folder.write("light.toml", &chain_with_hand(1.0));
+    for command in [
+        "check light.toml",
+        "factor light.toml --random 1",
+        "derivatives light.toml --forward --random 1",
+    ] {
+        let run = folder.run(command);
+        assert_eq!(run.code, 0, "{command}: {}", run.stderr);
+        assert!(
+            !run.stdout.contains("digits") && !run.stdout.contains("undecided"),
+            "{}",
+            run.stdout
+        );
+    }
+}
+
+/// Digits that are lost at the beginning are told before a run that may not come to its end, and at its end.
+#[test]
+fn lost_digits_are_told_before_the_run() {
+    let folder = Folder::new("heavy-run");
+    folder.write("hand.toml", &chain_with_hand(1e12));
+    let run = folder.run("simulate hand.toml --random 1 --duration 0.01 --interval 0.001");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert!(
+        lines[0].starts_with("note: the accelerations have lost digits at 0 s"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        lines[1..]
+            .iter()
+            .any(|line| line.starts_with("error: the accelerations have lost digits")),
+        "{}",
+        run.stderr
+    );
+}
+
+/// A thousand loops are answered at once, and as many as do not fit into dense matrices without them.
+#[test]
+fn a_thousand_loops_are_answered() {
+    for command in ["forward", "assemble", "inverse"] {
+        let run = common::run(&format!("{command} four-bar-1000"));
+        assert_eq!(run.code, 0, "{command}: {}", run.stderr);
+        // `inverse` leaves nothing out
+        assert_eq!(
+            run.stdout.to_lowercase().contains("left out"),
+            command != "inverse",
+            "{command}"
+        );
+    }
+    let run = common::run("forward four-bar-20000 --json");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let checks = &run.json()["states"][0]["checks"];
+    assert_eq!(checks["rank"], 40_000);
+    assert!(checks["smallest_singular_value"].is_null());
+    assert!(
+        checks["twice_the_digits"].as_f64() < Some(1e-9),
+        "{}",
+        checks["twice_the_digits"]
+    );
+    for (command, words) in [
+        ("inverse four-bar-20000 --actuators foot0", "numbers"),
+        ("forward four-bar-20000 --formulation lagrangian", "rows"),
+    ] {
+        let run = common::run(command);
+        assert_eq!(run.code, 2, "{}", run.stdout);
+        assert!(run.stderr.contains(words), "{}", run.stderr);
+    }
 }
 
 /// Chains that are too long for a second method of O(n³) have an error by more digits.

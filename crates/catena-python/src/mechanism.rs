@@ -5,10 +5,11 @@ use crate::call::{Call, Wrenches, apart};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
+use catena::State;
 use catena::closed_chain::Sharing;
 use catena::error::Result;
+use catena::laws::{self, Verdict};
 use catena::spatial::Force;
-use catena::{State, laws};
 use catena_mechanism::doctor::{self, Diagnosis};
 use catena_mechanism::{Formulation, Mechanism};
 use pyo3::prelude::*;
@@ -28,6 +29,25 @@ pub struct Situation {
     external: Vec<Force<f64>>,
 }
 
+/// A call with one state, not many.
+fn single<'a, 'py>(
+    py: Python<'py>,
+    built: &'a Built,
+    numbers: [&'a Numbers<'py>; 3],
+    wrenches: &'a Wrenches<'py>,
+) -> PyResult<Call<'a, 'py>> {
+    let arguments = numbers.into_iter().chain(wrenches.numbers()).collect();
+    let call = Call::new(py, built, arguments)?;
+    match call.states {
+        None => Ok(call),
+        Some(_) => Err(refuse(
+            py,
+            "this takes one state, not many",
+            "loop over the rows",
+        )),
+    }
+}
+
 /// One state, not many.
 pub fn situation<'py>(
     py: Python<'py>,
@@ -42,18 +62,7 @@ pub fn situation<'py>(
     let v = Numbers::or_zero(py, "v", v, nv)?;
     let tau = Numbers::or_zero(py, "tau", tau, nv)?;
     let wrenches = Wrenches::new(py, built, wrenches)?;
-    let arguments: Vec<&Numbers<'_>> = [&q, &v, &tau]
-        .into_iter()
-        .chain(wrenches.numbers())
-        .collect();
-    let call = Call::new(py, built, arguments)?;
-    if call.states.is_some() {
-        return Err(refuse(
-            py,
-            "this takes one state, not many",
-            "loop over the rows",
-        ));
-    }
+    let call = single(py, built, [&q, &v, &tau], &wrenches)?;
     let pushes = wrenches.view(built);
     call.one(|work| {
         let state = State::new(&built.model, &q.all(1), &v.all(1))?;
@@ -183,6 +192,62 @@ impl PyModel {
         })
     }
 
+    /// Errors of the accelerations at one state, by double-double arithmetic.
+    #[pyo3(signature = (q, v, tau, wrenches, time))]
+    fn _accuracy<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: Option<&Bound<'py, PyAny>>,
+        tau: Option<&Bound<'py, PyAny>>,
+        wrenches: Option<&Bound<'py, PyAny>>,
+        time: f64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let built = self.built(py)?;
+        guarded(py, || {
+            let (nq, nv) = (built.model.nq(), built.model.nv());
+            let q = Numbers::new(py, "q", q, nq)?;
+            let v = Numbers::or_zero(py, "v", v, nv)?;
+            let tau = Numbers::or_zero(py, "tau", tau, nv)?;
+            let wrenches = Wrenches::new(py, &built, wrenches)?;
+            let call = single(py, &built, [&q, &v, &tau], &wrenches)?;
+            let pushes = wrenches.view(&built);
+            let accuracy = call.one(|work| {
+                built.put(work, q.slice(), v.slice());
+                let external = pushes.single(work, 0)?;
+                let tau = tau.all(1);
+                if built.model.constraints().is_empty() {
+                    let found = work.dynamics.forward(&work.state, &tau, &external)?;
+                    let found = found.to_vec();
+                    let dynamics = &mut work.dynamics;
+                    let error = dynamics.accuracy(&work.state, &tau, &external, &found)?;
+                    return Ok(json!({
+                        "error": error,
+                        "arithmetic": error,
+                        "closing": null,
+                        "violation": 0.0,
+                        "ignored": 0.0,
+                    }));
+                }
+                let mut chain = built.chain();
+                let motion = chain.forward(time, &work.state, &tau, &external);
+                let found = motion.map(|motion| motion.accelerations.to_vec());
+                let accuracy = found
+                    .and_then(|found| chain.accuracy(time, &work.state, &tau, &external, &found));
+                built.keep_chain(chain);
+                let accuracy = accuracy?;
+                Ok(json!({
+                    "error": accuracy.error(),
+                    "arithmetic": accuracy.arithmetic,
+                    "closing": accuracy.closing,
+                    "violation": accuracy.violation,
+                    "ignored": accuracy.ignored,
+                }))
+            })?;
+            to_python(py, &accuracy)
+        })
+    }
+
     /// Accelerations and loads by one formulation, or by the one that suits.
     #[pyo3(signature = (q, v, tau, wrenches, formulation, time))]
     fn _formulation<'py>(
@@ -288,6 +353,7 @@ impl PyModel {
                         "residual": law.residual,
                         "tolerance": law.tolerance,
                         "holds": law.holds(),
+                        "decided": law.verdict() != Verdict::Undecided,
                     })
                 })
                 .collect();

@@ -34,6 +34,7 @@ pub mod random;
 pub mod residual;
 pub mod scalar;
 pub mod simulate;
+pub mod skyline;
 mod space;
 pub mod spatial;
 pub mod state;

@@ -94,6 +94,13 @@ fn tree(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     sweep.see("forward", &at, d.forward(&state, &x, &external).map(vec));
     let mut y = x.clone();
     sweep.see("solve", &at, d.solve(&mut y).map(|()| y));
+    let found = d.forward(&state, &x, &external).map(vec);
+    let found = found.unwrap_or_else(|_| vec![0.0; x.len()]);
+    let error = d.accuracy(&state, &x, &external, &found);
+    sweep.see("accuracy", &at, error.map(|error| vec![error]));
+    let exact = d.forward_double_double(&state, &x, &external);
+    let exact = exact.map(|list| list.iter().map(|a| a.value()).collect());
+    sweep.see("forward_double_double", &at, exact);
     sweep.see("inertia", &at, d.inertia(&state).map(|m| all(&[m])));
     let upper = d.inertia_upper(&state).map(|m| {
         let nv = m.rows();

@@ -1,6 +1,6 @@
 //! Trees of heavy and light bodies: the limits of the laws are those that the model's own conditioning allows.
 
-use catena::laws;
+use catena::laws::{self, Verdict};
 use catena::model::{Inertial, JointKind, JointSpec};
 use catena::random::Random;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
@@ -50,7 +50,7 @@ fn uneven(bodies: usize, decades: f64, seed: u64) -> Model {
 }
 
 #[test]
-fn laws_hold_whatever_the_mass_ratio() {
+fn no_law_fails_whatever_the_mass_ratio() {
     let mut failures = Vec::new();
     // of 4000 such trees some fifty lose more than 1e-13 of the efforts; these are among them
     let lossy = [115, 154, 197, 334, 387, 407, 490, 522, 535, 719, 839];
@@ -58,7 +58,7 @@ fn laws_hold_whatever_the_mass_ratio() {
         let decades = [4.0, 8.0, 10.0, 10.0][seed as usize % 4];
         let model = uneven(3 + seed as usize % 30, decades, seed);
         for law in laws::run(&model, 2, seed) {
-            if !law.holds() {
+            if law.verdict() == Verdict::Fails {
                 failures.push(format!(
                     "seed {seed}, 10^{decades}: {} ({}): {:.1e}, allowed {:.1e}",
                     law.law, law.routes, law.residual, law.tolerance

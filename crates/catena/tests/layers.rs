@@ -39,7 +39,7 @@ const LAYERS: &[&[&str]] = &[
     &["elementary", "thresholds"],
     &["residual", "random", "text", "scalar"],
     &["error", "matrix", "spatial"],
-    &["dense"],
+    &["dense", "skyline"],
     &["box_minimum"],
     &["model"],
     &["state"],

@@ -10,7 +10,7 @@ use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
 use crate::table::Table;
 use crate::{json, names};
-use catena::closed_chain::{Assembled, ClosedChain};
+use catena::closed_chain::{Assembled, ClosedChain, DENSE_ROWS};
 use catena::error::{Error, ErrorKind, Result};
 use catena::residual::larger;
 use catena::{Model, State};
@@ -41,7 +41,8 @@ struct Found {
     situation: Situation,
     assembled: Assembled,
     moved: Moved,
-    singular_values: Vec<f64>,
+    /// Of the independent rows, largest first; left out of many rows.
+    singular_values: Option<Vec<f64>>,
 }
 
 /// Assembles the states.
@@ -74,7 +75,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             };
             let moved = Moved::between(&situation.state, &assembled.state);
             situation.state = assembled.state.clone();
-            let (_, singular_values) = chain.rank(time, &situation.state)?;
+            let singular_values = match chain.row_count() > DENSE_ROWS {
+                true => None,
+                false => Some(chain.rank(time, &situation.state)?.1),
+            };
             Ok(Found {
                 situation,
                 assembled,
@@ -236,13 +240,21 @@ fn to_text(model: &Model, found: &[Found]) -> String {
             rough(velocity)
         );
         text += &format!("  moved {}\n", one.moved.words());
-        if let [largest, .., smallest] = one.singular_values[..] {
-            text += &format!(
-                "  independent rows: condition {} (singular values {} to {})\n",
-                rough(largest / smallest),
-                rough(largest),
-                rough(smallest)
-            );
+        match one.singular_values.as_deref() {
+            Some(&[largest, .., smallest]) => {
+                text += &format!(
+                    "  independent rows: condition {} (singular values {} to {})\n",
+                    rough(largest / smallest),
+                    rough(largest),
+                    rough(smallest)
+                );
+            }
+            Some(_) => {}
+            None => {
+                text += &format!(
+                    "  singular values left out, they cost O(n m²) (more than {DENSE_ROWS} rows)\n"
+                );
+            }
         }
     }
     text
@@ -264,7 +276,7 @@ fn to_json(model: &Model, found: &[Found]) -> Value {
                     "rows": rows,
                     "rank": rank,
                     "freedoms": one.assembled.freedoms,
-                    "singular_values": json::numbers(&one.singular_values),
+                    "singular_values": one.singular_values.as_deref().map(json::numbers),
                 }),
             );
             Value::Object(state)

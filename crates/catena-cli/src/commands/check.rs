@@ -2,12 +2,12 @@
 
 use crate::commands::info::one_line;
 use crate::model_argument::ModelArgument;
-use crate::number::{counted, rough};
+use crate::number::{counted, residual, rough};
 use crate::outcome::Outcome;
 use crate::table::Table;
 use crate::{json, limits};
 use catena::error::{Error, ErrorKind, Result};
-use catena::laws::{self, DENSE_LIMIT, LawResult};
+use catena::laws::{self, DECIDED, DENSE_LIMIT, LawResult, Verdict};
 use catena::{Dynamics, Model, State};
 use clap::Args;
 use serde_json::{Value, json};
@@ -37,6 +37,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         arguments.states,
         arguments.seed,
     ));
+    let undecided = laws.iter().filter(|law| is(law, Verdict::Undecided));
+    let undecided = undecided.count();
     let mut outcome = Outcome::text(match as_json {
         true => json::text(&json!({
             "format": "catena-check/1",
@@ -44,6 +46,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             "states": arguments.states,
             "seed": arguments.seed,
             "holds": laws.iter().all(LawResult::holds),
+            "undecided": undecided,
             "laws": laws.iter().map(law_json).collect::<Value>(),
         })),
         false => {
@@ -62,6 +65,13 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                     "\n  laws that need dense matrices are left out: more than {DENSE_LIMIT} freedoms\n"
                 );
             }
+            if undecided > 0 {
+                text += &format!(
+                    "\n  undecided: the model is too ill-conditioned to decide in double precision: its inertia matrix, or large forces that cancel, allow a residual above {};\n  \
+                     `catena forward` and `catena evaluate` tell how many digits the accelerations have at a state\n",
+                    rough(DECIDED)
+                );
+            }
             text
         }
     });
@@ -70,16 +80,38 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     {
         outcome.failures.push(error.message().to_string());
     }
-    for law in laws.iter().filter(|law| !law.holds()) {
+    for law in laws.iter().filter(|law| is(law, Verdict::Fails)) {
         outcome.failures.push(format!(
-            "{} ({}): residual {}, allowed {}",
+            "{} ({}): {}, allowed {}",
             law.law,
             law.routes,
-            rough(law.residual),
+            match law.residual.is_finite() {
+                true => format!("residual {}", rough(law.residual)),
+                false => "no answer".into(),
+            },
             rough(law.tolerance)
         ));
     }
+    if undecided > 0 {
+        outcome.failures.push(format!(
+            "{} of {} undecided: the model is too ill-conditioned to decide in double precision",
+            undecided,
+            counted(laws.len(), "law is", "laws are")
+        ));
+    }
     Ok(outcome)
+}
+
+fn is(law: &LawResult, verdict: Verdict) -> bool {
+    law.verdict() == verdict
+}
+
+fn word(law: &LawResult) -> &'static str {
+    match law.verdict() {
+        Verdict::Holds => "ok",
+        Verdict::Undecided => "undecided",
+        Verdict::Fails => "FAILS",
+    }
 }
 
 /// Why the tree has no accelerations, if so: the freedom without inertia.
@@ -94,13 +126,9 @@ fn law_table(laws: &[LawResult]) -> String {
     Table::new()
         .prose("law", laws.iter().map(|law| law.law))
         .prose("routes", laws.iter().map(|law| law.routes))
-        .text("residual", laws.iter().map(|law| rough(law.residual)))
+        .text("residual", laws.iter().map(|law| residual(law.residual)))
         .text("allowed", laws.iter().map(|law| rough(law.tolerance)))
-        .text(
-            "",
-            laws.iter()
-                .map(|law| if law.holds() { "ok" } else { "FAILS" }),
-        )
+        .text("", laws.iter().map(word))
         .wrapped(100)
         .render()
 }
@@ -112,5 +140,6 @@ fn law_json(law: &LawResult) -> Value {
         "residual": law.residual,
         "tolerance": law.tolerance,
         "holds": law.holds(),
+        "verdict": word(law).to_lowercase(),
     })
 }

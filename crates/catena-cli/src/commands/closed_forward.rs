@@ -8,8 +8,8 @@ use crate::number::{counted, rough};
 use crate::outcome::Outcome;
 use crate::situation::{self, Moved, Situation};
 use crate::table::Table;
-use crate::{json, referee};
-use catena::closed_chain::{Accuracy, ClosedChain, Loads, Sharing};
+use crate::{json, limits, referee};
+use catena::closed_chain::{Accuracy, ClosedChain, DENSE_ROWS, Loads, Sharing};
 use catena::error::Result;
 use catena::random::Random;
 use catena::residual::{larger, largest, largest_of, relative, within};
@@ -21,6 +21,8 @@ use serde_json::{Value, json};
 const NEAR: f64 = 1e-3;
 /// Number of positions near a state that are examined where rows are dependent.
 const NEIGHBOURS: usize = 4;
+/// Rows up to which formulations are computed that decompose all of them together, as for `catena compare`.
+const FORMULATED: usize = 5000;
 /// The laws must hold at least this well, or the exit code is 1.
 const TOLERANCE: f64 = 1e-9;
 
@@ -48,18 +50,27 @@ struct Singular {
     rank: usize,
     /// Largest rank at other closed positions nearby.
     elsewhere: usize,
-    /// Smallest singular value of the independent rows, divided by the largest.
-    smallest: f64,
+    /// Smallest singular value of the independent rows, divided by the largest; not known of many rows.
+    smallest: Option<f64>,
 }
 
 impl Singular {
     /// Examines the state and, if rows are dependent here, some positions near it, to see whether they are dependent everywhere.
     fn at(chain: &mut ClosedChain, time: f64, state: &State) -> Result<Self> {
+        if is_large(chain) {
+            let rank = chain.independent_rows(time, state)?;
+            return Ok(Singular {
+                rank,
+                elsewhere: rank,
+                smallest: None,
+            });
+        }
         let (rank, values) = chain.rank(time, state)?;
         let smallest = match rank.checked_sub(1) {
             Some(last) => values[last] / values[0],
             None => 1.0,
         };
+        let smallest = Some(smallest);
         let mut elsewhere = rank;
         if rank < chain.row_count().min(state.v.len()) {
             let mut random = Random::new(1);
@@ -91,14 +102,18 @@ impl Singular {
                 freedoms - self.elsewhere
             ));
         }
-        (self.smallest < NEAR).then(|| {
-            format!(
-                "near a singular position: the smallest singular value of the independent rows is {} of the largest, \
-                 and round-off is divided by it",
-                rough(self.smallest)
-            )
-        })
+        let smallest = self.smallest.filter(|smallest| *smallest < NEAR)?;
+        Some(format!(
+            "near a singular position: the smallest singular value of the independent rows is {} of the largest, \
+             and round-off is divided by it",
+            rough(smallest)
+        ))
     }
+}
+
+/// Are there so many rows that what decomposes all of them together is left out, as Walker and Orin's method is for large trees?
+fn is_large(chain: &ClosedChain) -> bool {
+    chain.row_count() > DENSE_ROWS
 }
 
 /// Computes the accelerations; states that are not closed are assembled first.
@@ -108,6 +123,9 @@ pub fn run(
     formulation: Option<Formulation>,
     as_json: bool,
 ) -> Result<Outcome> {
+    if formulation.is_some_and(|formulation| formulation != Formulation::AlongTree) {
+        limits::rows(model, "forward --formulation", 1, FORMULATED)?;
+    }
     let mut chain = ClosedChain::new(model);
     let mut other = formulation.map(|formulation| (formulation, Mechanism::new(model)));
     let mut dynamics = Dynamics::new(&model.clone().open_tree());
@@ -151,7 +169,11 @@ fn solve(
     let motion = chain.forward(time, state, tau, &external)?;
     let (mut vdot, rank) = (motion.accelerations.to_vec(), motion.rank);
     let mut multipliers = motion.multipliers.to_vec();
-    let mut loads = chain.loads(state, tau, &external, Sharing::AllJoints)?;
+    let sharing = match is_large(chain) {
+        true => Sharing::Constraints,
+        false => Sharing::AllJoints,
+    };
+    let mut loads = chain.loads(state, tau, &external, sharing)?;
     let mut route = chain.route_reason();
     if let Some((formulation, mechanism)) = other {
         let solution = mechanism.accelerations(*formulation, time, state, tau, &external)?;
@@ -250,7 +272,19 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         }
         text += &format!("  Route: {}.\n", one.route);
         if one.rank < model.constraint_rows() {
-            text += "  The motion does not determine the loads: these have minimum norm over all joints.\n";
+            text += match one.singular.smallest {
+                Some(_) => {
+                    "  The motion does not determine the loads: these have minimum norm over all joints.\n"
+                }
+                None => {
+                    "  The motion does not determine the loads: these have minimum norm at each constraint that closes a loop.\n"
+                }
+            };
+        }
+        if one.singular.smallest.is_none() {
+            text += &format!(
+                "  Left out, they cost O(n m²) (more than {DENSE_ROWS} rows): singular values, the ranks nearby and loads of minimum norm over all joints.\n"
+            );
         }
         if let Some(remark) = one.singular.remark(model.nv()) {
             text += &format!("  Remark: {remark}.\n");

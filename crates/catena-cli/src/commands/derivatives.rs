@@ -7,12 +7,12 @@ use crate::number::rough;
 use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{AccelerationArgument, EffortArgument, StateArgument};
-use crate::{json, limits, table};
+use crate::{json, limits, referee, table};
 use catena::algorithm::coupled::CoupledDynamics;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::error::{Error, ErrorKind, Result};
-use catena::residual::{larger, largest, relative};
+use catena::residual::{larger, largest, relative, within};
 use catena::scalar::{Dual, Scalar};
 use catena::spatial::Force;
 use catena::{Dynamics, Matrix, Model, State};
@@ -62,6 +62,8 @@ struct Differentiated {
     matrices: [Matrix; 3],
     /// Against dual numbers, the first two.
     compared: Option<Comparison>,
+    /// Error of the accelerations of forward dynamics, by double-double arithmetic: their derivatives come from the same factors.
+    forward_error: Option<f64>,
 }
 
 /// Comparison of two methods for the same matrices.
@@ -120,6 +122,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
                 compared.allowed,
             );
         }
+        if let Some(error) = one.forward_error {
+            let wrong = "the accelerations have lost digits, by double-double arithmetic";
+            outcome.require(index, wrong, error, referee::ALLOWED);
+        }
     }
     Ok(outcome)
 }
@@ -150,10 +156,23 @@ fn differentiate(
         )?),
         false => None,
     };
+    let forward_error = match forward {
+        true => {
+            let Situation {
+                state,
+                effort,
+                acceleration,
+                ..
+            } = &situation;
+            Some(dynamics.accuracy(state, effort, &external, acceleration)?)
+        }
+        false => None,
+    };
     Ok(Differentiated {
         situation,
         matrices,
         compared,
+        forward_error,
     })
 }
 
@@ -332,6 +351,16 @@ fn to_text(model: &Model, forward: bool, found: &[Differentiated]) -> String {
                 format!("\n  check: dual numbers left out (more than {COMPARED} freedoms)\n")
             }
         };
+        if let Some(error) = one.forward_error
+            && !within(error, referee::ALLOWED)
+        {
+            text += &format!(
+                "  check: double-double arithmetic differs by {} from the accelerations, allowed {}\n  {}\n",
+                rough(error),
+                rough(referee::ALLOWED),
+                referee::LOST
+            );
+        }
     }
     text
 }
@@ -356,6 +385,7 @@ fn to_json(model: &Model, forward: bool, found: &[Differentiated]) -> Value {
                 json!({
                     "dual_numbers": one.compared.map(|compared| compared.difference),
                     "allowed": one.compared.map(|compared| compared.allowed),
+                    "twice_the_digits": one.forward_error,
                 }),
             );
             Value::Object(state)

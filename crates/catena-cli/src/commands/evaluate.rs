@@ -114,7 +114,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     )?;
     let nv = model.nv();
     let jacobians = frames.iter().filter(|(_, shown)| *shown).count();
-    limits::memory("states", situations.len(), 2 * nv * nv + 6 * jacobians * nv)?;
+    let matrices = (2 * nv + model.constraint_rows() + 6 * jacobians) * nv;
+    limits::memory("states", situations.len(), matrices)?;
     let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(&model));
     let mut dynamics = match &chain {
         Some(_) => Dynamics::new(&model.clone().open_tree()),

@@ -8,19 +8,20 @@ use crate::outcome::Outcome;
 use crate::situation::{self, Situation};
 use crate::state_argument::{EffortArgument, StateArgument, numbers_of};
 use crate::table::{self, Table};
-use crate::{json, limits, number, words};
+use crate::{json, limits, number, referee, words};
 use catena::algorithm::factorization::{ClusterFactorization, EndEffector, Factorization};
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::JointKind;
 use catena::residual::{larger, largest, largest_of, ratio, relative, within};
+use catena::scalar::DoubleDouble;
 use catena::spatial::{Motion, Vec3};
 use catena::{Dynamics, Matrix, Model};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-/// I must be U D Uᵀ, and x solve I x = b, at least this well, or the exit code is 1.
-const TOLERANCE: f64 = 1e-9;
+/// I must be U D Uᵀ, x solve I x = b, and double-double arithmetic give the same pivots, at least this well, or the exit code is 1.
+const TOLERANCE: f64 = referee::ALLOWED;
 /// For larger models dense matrices are not formed.
 const LARGE: usize = 1000;
 /// Larger matrices are printed only as JSON.
@@ -59,6 +60,8 @@ struct Factored {
     pivots: Vec<f64>,
     log_determinant: f64,
     spread: f64,
+    /// Largest relative difference of a pivot from double-double arithmetic. That U D Uᵀ is I does not tell it: small pivots are lost in I.
+    pivot_error: f64,
     /// I, U and |I − U D Uᵀ| / |I|, where the model is not too large.
     dense: Option<Dense>,
     inverse: Option<Matrix>,
@@ -109,7 +112,12 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     });
     let products = factored.iter().filter_map(|one| one.dense.as_ref());
     let solutions = factored.iter().filter_map(|one| one.solution.as_ref());
+    let pivots = largest_of(factored.iter().map(|one| one.pivot_error));
     for (what, worst) in [
+        (
+            "the pivots have lost digits, by double-double arithmetic",
+            pivots,
+        ),
         (
             "U D Uᵀ is not I",
             largest_of(products.map(|dense| dense.residual)),
@@ -203,7 +211,13 @@ fn factor(
         .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), &x| {
             (low.min(x), high.max(x))
         });
+    let exact = factors.exact_pivots(&model, &situation);
+    let pivot_error = largest_of(pivots.iter().zip(&exact).map(|(&found, &right)| {
+        let off = (DoubleDouble::from(found) - right).value().abs();
+        ratio(off, right.value().abs())
+    }));
     Ok(Factored {
+        pivot_error,
         log_determinant: pivots.iter().map(|x| elementary::ln(*x)).sum(),
         spread: high / low,
         inverse: match arguments.inverse {
@@ -241,6 +255,24 @@ impl Factors {
         match self {
             Factors::Tree(factors) => factors.d(),
             Factors::Clusters(factors) => factors.d(),
+        }
+    }
+
+    /// The pivots in double-double arithmetic at the same numbers.
+    fn exact_pivots(&self, model: &Model, situation: &Situation) -> Vec<DoubleDouble> {
+        match model.couplings() {
+            None => {
+                let mut factors = Factorization::new(model);
+                factors.factorize(model, &referee::lifted(&situation.state.q));
+                factors.d()
+            }
+            Some(couplings) => {
+                let tree = model.clone().open_tree();
+                let mut factors = ClusterFactorization::new(&tree, couplings);
+                let q = situation.state.lift().of_tree(model).q;
+                factors.factorize(&tree, couplings, &q);
+                factors.d()
+            }
         }
     }
 
@@ -409,6 +441,14 @@ fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Strin
                     &format!("  check: left out, I is not formed for more than {LARGE} freedoms\n")
             }
         }
+        if !within(one.pivot_error, TOLERANCE) {
+            text += &format!(
+                "  check: double-double arithmetic differs by {} from the pivots, allowed {}\n  \
+                 The inertia matrix is ill-conditioned: double precision loses digits of the pivots, of I⁻¹ and of solutions.\n",
+                number::residual(one.pivot_error),
+                rough(TOLERANCE)
+            );
+        }
         text += &matrices_text(model, arguments, one);
     }
     if !model.constraints().is_empty() {
@@ -543,6 +583,7 @@ fn state_json(arguments: &Arguments, one: &Factored) -> Value {
     put("D", json::numbers(&one.pivots));
     put("log_determinant", one.log_determinant.into());
     put("pivot_spread", one.spread.into());
+    put("pivot_error", json!(one.pivot_error));
     if let Some(dense) = &one.dense {
         if arguments.full {
             put("U", json::matrix(&dense.u));

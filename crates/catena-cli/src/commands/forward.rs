@@ -51,7 +51,7 @@ struct Solved {
     sharp: Option<Sharp>,
 }
 
-/// Errors relative to the largest acceleration.
+/// Errors as of [`Dynamics::accuracy`]; none of Walker and Orin's where it was left out or has no answer.
 struct Sharp {
     own: f64,
     twin: Option<f64>,
@@ -116,17 +116,21 @@ fn solve(
         Some(twin) => Some(twin.accelerations(dynamics, &situation, &external)?),
         None => None,
     };
-    let model = dynamics.model();
     let own = &situation.acceleration;
     let twin = found.as_ref().map(|a| relative(a, own, largest(own)));
     let agreed = within(returned, TOLERANCE) && twin.is_some_and(|apart| within(apart, TOLERANCE));
-    let sharp = (!agreed).then(|| {
-        let right = referee::accelerations(model, state, &situation.effort, &external);
-        Sharp {
-            own: referee::error(own, &right),
-            twin: found.map(|a| referee::error(&a, &right)),
+    let sharp = match agreed {
+        true => None,
+        false => {
+            let mut error =
+                |found: &[f64]| dynamics.accuracy(state, &situation.effort, &external, found);
+            let found = found.filter(|a| a.iter().all(|x| x.is_finite()));
+            Some(Sharp {
+                own: error(own)?,
+                twin: found.map(|a| error(&a)).transpose()?,
+            })
         }
-    });
+    };
     Ok(Solved {
         situation,
         returned,
@@ -214,7 +218,13 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
                     None => "Cholesky",
                     Some(_) => "Gᵀ I G, elimination",
                 },
-                verdict(twin, ["agrees", "disagrees"])
+                match twin.is_finite() {
+                    true => verdict(twin, ["agrees", "disagrees"]),
+                    false => {
+                        "has no answer: pivots of the inertia matrix are lost in double precision\n"
+                            .into()
+                    }
+                }
             ),
             None => format!(
                 "  check: Walker–Orin left out, it costs O(n³) (more than {LARGE} freedoms)\n"
@@ -232,7 +242,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
             text += "\n";
             let checks = [Some(one.returned), one.twin, Some(sharp.own)];
             if !checks.iter().flatten().all(|off| within(*off, TOLERANCE)) {
-                text += "  Large forces cancel here, or the inertia matrix is ill-conditioned: double precision loses digits.\n";
+                text += &format!("  {}\n", referee::LOST);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `catena` without a command: the main job, shown on the Stanford arm.
 
 use crate::commands::info::one_line;
-use crate::number::{counted, rough};
+use crate::number::{counted, residual, rough};
 use crate::outcome::Outcome;
 use crate::plot;
 use crate::situation::Situation;
@@ -176,7 +176,7 @@ fn checks(model: &Model) -> (String, Vec<String>) {
                 "{} ({}): residual {}",
                 law.law,
                 law.routes,
-                rough(law.residual)
+                residual(law.residual)
             )
         })
         .collect();
@@ -186,7 +186,7 @@ fn checks(model: &Model) -> (String, Vec<String>) {
             "  closest to its limit: {}\n  ({}), residual {}, allowed {}\n",
             law.law,
             law.routes,
-            rough(law.residual),
+            residual(law.residual),
             rough(law.tolerance)
         )
     });

@@ -16,7 +16,6 @@
 
 mod hinges;
 mod position;
-mod skyline;
 
 use crate::formulation::{Formulation, Mechanism};
 use crate::made_again::{Fate, made_again, moved};

@@ -8,13 +8,13 @@
 //!
 //! Dependent rows are determined by Q R only: the product is used where its pivots show that all rows are independent.
 
-use super::skyline::Skyline;
 use crate::dense::RANK_TOLERANCE;
 use crate::linear::{Mat, Svd, solve_upper};
 use catena::algorithm::constrained::{Axes, Block, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
 use catena::elementary;
 use catena::residual::largest;
+use catena::skyline::Skyline;
 use catena::{Model, State, StateView};
 
 /// A loop counts as closed within this, m or rad.

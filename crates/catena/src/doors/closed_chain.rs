@@ -34,6 +34,25 @@ use crate::state::{State, StateView};
 use sharp::Sharp;
 use std::sync::Arc;
 
+/// Rows up to which all of them are decomposed together wherever singular values, shared loads or shortest changes are asked for, at O(n m²). Above it
+/// assembly and consistent accelerations use sparse products instead, and commands leave out what needs all rows at once.
+pub const DENSE_ROWS: usize = 500;
+
+/// Most numbers of a matrix of all rows: 2 GB.
+const MOST_NUMBERS: f64 = 2.5e8;
+
+/// Refuses a matrix that does not fit into memory.
+fn modest(what: &str, numbers: f64) -> Result<()> {
+    if numbers <= MOST_NUMBERS {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("{what} would have {numbers:.1e} numbers, and at most {MOST_NUMBERS:.1e} are kept"),
+    )
+    .hint("accelerations, multipliers and simulations take any number of loops"))
+}
+
 /// Dynamics of a model with constraints, in `f64`.
 ///
 /// ```
@@ -283,9 +302,24 @@ impl ClosedChain {
         Ok((decomposition.rank(), values))
     }
 
+    /// Number of independent rows at a state by the method in use, without the singular values of [`rank`](Self::rank): O(n + m) where loops are
+    /// eliminated along the tree.
+    pub fn independent_rows(&mut self, time: f64, state: &State) -> Result<usize> {
+        self.rows(time, state)?;
+        self.factorize(state)?;
+        Ok(self.work.rank())
+    }
+
+    /// Refuses what needs all rows as one matrix where that does not fit into memory.
+    fn require_dense(&self) -> Result<()> {
+        let numbers = self.row_count() as f64 * self.model.nv() as f64;
+        modest("the matrix of all rows of the constraints", numbers)
+    }
+
     /// Decomposes the rows at a state.
     fn decompose(&mut self, time: f64, state: &State) -> Result<()> {
         self.tree.check(state)?;
+        self.require_dense()?;
         self.evaluate(time, state);
         self.work.factorize_dense(&self.model, &state.q);
         let factors = &self.work.tree.factors;
@@ -425,7 +459,8 @@ impl ClosedChain {
         sharing: Sharing,
     ) -> Result<Loads> {
         self.tree.check_forward(state, tau, external)?;
-        if self.route() == Route::AlongTree {
+        if self.route() == Route::AlongTree && sharing == Sharing::AllJoints {
+            self.require_dense()?;
             // indeterminate loads are found from all rows together
             self.work.factorize_dense(&self.model, &state.q);
         }

@@ -1,5 +1,6 @@
 //! The checked entry point in `f64`: checked input, a path compiled for this processor, no allocation after construction.
 
+mod accuracy;
 mod checks;
 mod composite;
 mod coupled;

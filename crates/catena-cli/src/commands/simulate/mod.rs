@@ -25,6 +25,7 @@ use crate::json;
 use crate::model_argument::{Loaded, ModelArgument};
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
+use crate::output;
 use crate::referee;
 use crate::situation::{self, Moved, Situation};
 use crate::state_argument::StateArgument;
@@ -553,7 +554,15 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             false => recorder.create(path, &origin, arguments.overwrite)?,
         }
     }
-    let mut error = to_the_end(&mut simulation, &mut recorder, options.duration).err();
+    let mut digits = Digits::default();
+    let mut error = to_the_end(
+        model,
+        &mut simulation,
+        &mut recorder,
+        options.duration,
+        &mut digits,
+    )
+    .err();
     let happened = simulation.events();
     let actuators = simulation.actuator_uses().to_vec();
     let mut audit = simulation.finish();
@@ -584,13 +593,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         true => json::text(&report.json()),
         false => report.text(),
     });
-    if let Some((error, time)) = worst_acceleration(model, recorder.ends.as_ref())? {
-        let lost = format!(
-            "the accelerations have lost digits at {} s: double-double arithmetic differs by {}, allowed {}",
-            six(time),
-            rough(error),
-            rough(referee::ALLOWED)
-        );
+    if let Some([first, last]) = &recorder.ends {
+        digits.look(model, first)?;
+        digits.look(model, last)?;
+    }
+    if let Some(lost) = digits.lost() {
         match arguments.audit {
             Strictness::Strict => outcome.failures.push(lost),
             Strictness::Report => outcome.notes.push(lost),
@@ -648,23 +655,48 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// The error of the accelerations at the beginning and at the end of a run, the larger one with its time, if it is more than allowed. The
-/// audit cannot detect it: for a chain with a heavy hand inverse dynamics returns the right efforts for wrong accelerations.
-fn worst_acceleration(model: &Model, ends: Option<&[Sample; 2]>) -> Result<Option<(f64, f64)>> {
-    let mut chain = (!model.constraints().is_empty()).then(|| ClosedChain::new(model));
-    let mut dynamics = Dynamics::new(&model.clone().open_tree());
-    let mut worst = (0.0, 0.0);
-    for sample in ends.into_iter().flatten() {
-        let (state, external) = (&sample.state, &sample.external);
-        let error = match &mut chain {
-            Some(chain) => closed_error(chain, sample)?,
-            None => referee::acceleration_error(&mut dynamics, state, &sample.tau, external)?,
-        };
-        if larger(worst.0, error) != worst.0 {
-            worst = (error, sample.time);
+/// The error of the accelerations at the beginning and at the end of a run, the larger one with its time. The audit cannot detect it: for a chain
+/// with a heavy hand inverse dynamics returns the right efforts for wrong accelerations.
+#[derive(Default)]
+struct Digits {
+    /// Times of the samples examined.
+    seen: Vec<f64>,
+    error: f64,
+    time: f64,
+}
+
+impl Digits {
+    /// Examines a sample, once.
+    fn look(&mut self, model: &Model, sample: &Sample) -> Result<()> {
+        if self.seen.contains(&sample.time) {
+            return Ok(());
         }
+        let error = match model.constraints().is_empty() {
+            true => {
+                let mut dynamics = Dynamics::new(&model.clone().open_tree());
+                let (state, external) = (&sample.state, &sample.external);
+                referee::acceleration_error(&mut dynamics, state, &sample.tau, external)?
+            }
+            false => closed_error(&mut ClosedChain::new(model), sample)?,
+        };
+        self.seen.push(sample.time);
+        if larger(self.error, error) != self.error {
+            (self.error, self.time) = (error, sample.time);
+        }
+        Ok(())
     }
-    Ok((!within(worst.0, referee::ALLOWED)).then_some(worst))
+
+    /// What is to be said of it, if it is more than allowed.
+    fn lost(&self) -> Option<String> {
+        (!within(self.error, referee::ALLOWED)).then(|| {
+            format!(
+                "the accelerations have lost digits at {} s: double-double arithmetic differs by {}, allowed {}",
+                six(self.time),
+                rough(self.error),
+                rough(referee::ALLOWED)
+            )
+        })
+    }
 }
 
 /// The error of the accelerations of a closed chain. Those of the sample may be better, where a run passed near a singular position with more digits,
@@ -691,10 +723,30 @@ fn closed_error(chain: &mut ClosedChain, sample: &Sample) -> Result<f64> {
 }
 
 /// Runs the simulation to its end. After an error, the results so far are in the recorder, and in its file.
-fn to_the_end(simulation: &mut Simulation, recorder: &mut Recorder, end: f64) -> Result<()> {
+fn to_the_end(
+    model: &Model,
+    simulation: &mut Simulation,
+    recorder: &mut Recorder,
+    end: f64,
+    digits: &mut Digits,
+) -> Result<()> {
     let mut progress = Progress::new(simulation.time(), end);
+    let mut looked = false;
     while !simulation.finished() {
         recorder.advance(simulation)?;
+        // a run without digits may take long: it is said before that
+        if !looked
+            && !simulation.finished()
+            && let Some(first) = recorder.first()
+        {
+            looked = true;
+            // what cannot be told is an error at the end, when there is something to keep
+            if digits.look(model, first).is_ok()
+                && let Some(lost) = digits.lost()
+            {
+                output::complain(&format!("note: {lost}"));
+            }
+        }
         if interrupt::asked() && !simulation.finished() {
             return Err(recorder.stop(simulation, interrupt::error()));
         }

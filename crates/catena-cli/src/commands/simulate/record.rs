@@ -225,6 +225,14 @@ impl Recorder {
         Ok(())
     }
 
+    /// The first sample, once there is one.
+    pub fn first(&self) -> Option<&Sample> {
+        match &self.ends {
+            Some([first, _]) => Some(first),
+            None => self.pending.first(),
+        }
+    }
+
     /// Advances the simulation by a step.
     pub fn advance(&mut self, simulation: &mut Simulation) -> Result<()> {
         let moved = simulation.advance(&mut self.pending);

@@ -1,7 +1,7 @@
 //! `catena study accuracy`: errors of the algorithms on badly conditioned systems, against double-double arithmetic.
 
 use super::{FORMAT, Found, markdown_table};
-use crate::number::rough;
+use crate::number::{residual, rough};
 use crate::referee;
 use catena::algorithm::constrained::{Axes, Rows};
 use catena::algorithm::forward_dynamics::{
@@ -262,7 +262,7 @@ fn measure(model: &Model) -> Result<Errors> {
         errors.inverse = larger(errors.inverse, referee::error(found, &exact));
 
         let found = dynamics.forward(&state, &tau, &[])?.to_vec();
-        let exact = referee::accelerations(model, &state, &tau, &[]);
+        let exact = dynamics.forward_double_double(&state, &tau, &[])?;
         errors.forward = larger(errors.forward, referee::error(&found, &exact));
 
         let nothing = vec![0.0; nv];
@@ -524,7 +524,7 @@ impl Family {
     }
 
     fn table(&self) -> String {
-        let some = |x: Option<f64>| x.map_or_else(|| "–".to_string(), rough);
+        let some = |x: Option<f64>| x.map_or_else(|| "–".to_string(), residual);
         let rows: Vec<Vec<String>> = self
             .lines
             .iter()
@@ -585,7 +585,7 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
         "# Accuracy to expect\n\n\
          Made by `catena study accuracy`: largest errors of double precision over {STATES} random states ({STATES_OF_LONG} of chains with more than {LONG} freedoms), against the \
          same recursions in double-double arithmetic (32 digits) on the same numbers, and for loops against multipliers from an elimination in it. Errors are relative to the largest effort or acceleration. *I and \
-         Cholesky* is Walker and Orin's way, by the inertia matrix; *efforts returned* is what `catena forward` prints as its check: the relative \
+         Cholesky* is Walker and Orin's way, by the inertia matrix, with no answer where a pivot is not positive at one of the states; *efforts returned* is what `catena forward` prints as its check: the relative \
          difference of the efforts that inverse dynamics returns for the accelerations.\n\n\
          Inverse dynamics multiplies and adds only: its errors stay at round-off. Forward dynamics by recursion never forms the inertia matrix. It keeps \
          every digit where light, slender or nearly redundant parts make that matrix ill-conditioned, and where Cholesky factors lose them all; it \
@@ -594,7 +594,9 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
          double precision changes the efforts. For a heavy hand they are right although the accelerations have lost digits. So `catena forward` also \
          compares with the second method, and where the two differ by more than 1e-9 double-double arithmetic decides: the errors of both are printed, and the exit code is 1 \
          if the accelerations have lost more than that. Above 1000 freedoms it takes the place of the second method, which costs O(n³); `catena evaluate` shows the error by \
-         double-double arithmetic of every state, and `catena simulate` compares at the beginning and at the end of a run: the exit code is 1 there, too.\n\n\
+         double-double arithmetic of every state, and `catena simulate` compares at the beginning, before it goes on, and at the end of a run: the exit code is 1 there, too. So it is of `catena factor` where pivots have \
+         lost digits, of `catena derivatives --forward`, and of `catena check` where the condition of the inertia matrix leaves a law undecided. `Dynamics::accuracy` in Rust and `Model.accuracy` in Python tell the error \
+         of the accelerations at a state.\n\n\
          Closed chains lose digits in two ways, and the commands show both (`ClosedChain::accuracy` in the library). The arithmetic does: the same equations are solved in double-double \
          arithmetic with as many independent rows. And a state is closed to round-off only, which near a singular position changes the accelerations much more: they are compared with \
          those of the nearest state that is closed to 32 digits. For random four-bars near a singular position, with mass ratios to 1e12, the larger of the two is \

@@ -26,6 +26,7 @@ use crate::matrix::Matrix;
 use crate::model::{Closure, JointKind, Model, Rule, Tree, contact_rows};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Motion, Pose, Vec3};
+use std::collections::BTreeSet;
 
 /// Constraint rows.
 pub const CARD: Card = Card {
@@ -476,15 +477,16 @@ pub(crate) fn rows_between<S: Scalar, P: Parameter<S>>(
 
 /// The bodies whose freedoms these are, and all bodies below them.
 fn support(tree: &Tree, columns: &[usize]) -> Vec<usize> {
-    let mut on = vec![false; tree.bodies.len()];
+    // a set of the bodies found, not a mark on every body: there may be as many loops as bodies
+    let mut on = BTreeSet::new();
     for &k in columns {
         for body in tree.path_to_ground(tree.dofs[k].body) {
-            if std::mem::replace(&mut on[body], true) {
+            if !on.insert(body) {
                 break;
             }
         }
     }
-    (1..on.len()).filter(|&body| on[body]).collect()
+    on.into_iter().filter(|&body| body > 0).collect()
 }
 
 /// Does the joint have the three rows of a point on a point?

@@ -11,7 +11,7 @@
 //!
 //! Fewer independent actuators than freedoms cannot produce an arbitrary motion, and are rejected.
 
-use super::{ClosedChain, finite};
+use super::{ClosedChain, DENSE_ROWS, finite};
 use crate::algorithm::Card;
 use crate::algorithm::constrained::CLOSED;
 use crate::algorithm::constrained::complete_orthogonal::{
@@ -78,7 +78,7 @@ impl ClosedChain {
             .hint("give accelerations of the closed mechanism; `consistent_accelerations` finds those nearest to a guess"));
         }
 
-        self.share(&needed, actuators)
+        self.share(state, &needed, actuators)
     }
 
     /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm where
@@ -94,12 +94,21 @@ impl ClosedChain {
         self.tree.check_forward(state, efforts, &[])?;
         self.evaluate(time, state);
         self.check_closed()?;
-        self.share(efforts, actuators)
+        self.share(state, efforts, actuators)
     }
 
     /// f = `needed`, at a state whose rows are evaluated.
-    fn share(&self, needed: &[f64], actuators: &[usize]) -> Result<ClosedEfforts> {
+    fn share(
+        &mut self,
+        state: &State,
+        needed: &[f64],
+        actuators: &[usize],
+    ) -> Result<ClosedEfforts> {
         let nv = self.model.nv();
+        if self.row_count() > DENSE_ROWS && actuators.len() == nv {
+            return self.share_among_all(state, needed, actuators);
+        }
+        self.require_dense()?;
         let jacobian = self.work.rows.dense(nv);
         let m = jacobian.rows();
         let mut motions = CompleteOrthogonal::new(m, nv);
@@ -146,14 +155,45 @@ impl ClosedChain {
         })
     }
 
+    /// The same where every freedom has an actuator: u = f − Jᵀ λ with λ = (J Jᵀ)⁺ J f, by sparse products.
+    fn share_among_all(
+        &mut self,
+        state: &State,
+        needed: &[f64],
+        actuators: &[usize],
+    ) -> Result<ClosedEfforts> {
+        self.factorize(state)?;
+        let (m, nv) = (self.row_count(), self.model.nv());
+        let free = vec![true; nv];
+        let mut c = vec![0.0; m];
+        self.work.rows.times(needed, &mut c);
+        let found = self.repeated(&free, &c)?;
+        let efforts: Vec<f64> = needed.iter().zip(&found.x).map(|(f, x)| f + x).collect();
+        // y carries round-off outside the range of J, divided by the small μ: its part inside is J x of the shortest x with J x = −y
+        let inside = self.repeated(&free, &found.y)?;
+        let mut multipliers = vec![0.0; m];
+        self.work.rows.times(&inside.x, &mut multipliers);
+        finite("the efforts of the actuators", &efforts)?;
+        finite("the multipliers of the constraints", &multipliers)?;
+        let freedoms = nv - self.work.rank();
+        Ok(ClosedEfforts {
+            actuators: actuators.iter().map(|&k| efforts[k]).collect(),
+            efforts,
+            multipliers,
+            freedoms,
+            surplus: nv - freedoms,
+        })
+    }
+
     fn check_actuators(&self, actuators: &[usize]) -> Result<()> {
         let nv = self.model.nv();
-        for (k, &actuator) in actuators.iter().enumerate() {
+        let mut named = vec![false; nv];
+        for &actuator in actuators {
             let trouble = if actuator >= nv {
                 format!(
                     "there is no velocity coordinate {actuator} for an actuator: the model has {nv}"
                 )
-            } else if actuators[..k].contains(&actuator) {
+            } else if std::mem::replace(&mut named[actuator], true) {
                 format!(
                     "actuator `{}` is named twice",
                     self.model.tree().dofs[actuator].name

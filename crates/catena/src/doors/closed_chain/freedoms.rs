@@ -11,7 +11,7 @@
 //! The elimination chooses its pivots among entries that are at least a tenth of the largest, the last velocity first: cranks, which come
 //! first in a tree, stay independent where the position allows it.
 
-use super::{ClosedChain, finite};
+use super::{ClosedChain, DENSE_ROWS, finite};
 use crate::algorithm::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -56,7 +56,11 @@ impl Freedoms {
 impl ClosedChain {
     /// The freedoms at a state; its loops need not be closed.
     pub fn freedoms(&mut self, time: f64, state: &State) -> Result<Freedoms> {
-        let (rank, _) = self.rank(time, state)?;
+        self.require_dense()?;
+        let rank = match self.row_count() > DENSE_ROWS {
+            true => self.independent_rows(time, state)?,
+            false => self.rank(time, state)?.0,
+        };
         let nv = self.model.nv();
         let jacobian = self.rows(time, state)?.dense(nv);
         let Some(found) = partition(jacobian, rank) else {
@@ -84,23 +88,25 @@ fn partition(mut j: Matrix, rank: usize) -> Option<Freedoms> {
     let mut pivots: Vec<(usize, usize)> = Vec::with_capacity(rank);
     let mut row_used = vec![false; m];
     let mut column_used = vec![false; nv];
+    // the largest entry of each column in the rows that are left, and its row; an elimination changes it in the columns of its row alone
+    let best = |j: &Matrix, row_used: &[bool], column: usize| {
+        (0..m)
+            .filter(|&row| !row_used[row])
+            .map(|row| (j[(row, column)].abs(), row))
+            .fold((0.0, 0), |best, x| if x.0 > best.0 { x } else { best })
+    };
+    let mut candidates: Vec<(f64, usize)> =
+        (0..nv).map(|column| best(&j, &row_used, column)).collect();
     for _ in 0..rank {
-        let best = |column: usize| {
-            (0..m)
-                .filter(|&row| !row_used[row])
-                .map(|row| (j[(row, column)].abs(), row))
-                .fold((0.0, 0), |best, x| if x.0 > best.0 { x } else { best })
+        let left = |column: &usize| !column_used[*column];
+        let sizes = (0..nv).filter(left).map(|column| candidates[column].0);
+        let largest = sizes.fold(0.0f64, f64::max);
+        let sound = |column: &usize| {
+            let (size, _) = candidates[*column];
+            size > 0.0 && size >= PIVOT * largest
         };
-        let candidates: Vec<(f64, usize, usize)> = (0..nv)
-            .filter(|&column| !column_used[column])
-            .map(|column| {
-                let (size, row) = best(column);
-                (size, row, column)
-            })
-            .collect();
-        let largest = candidates.iter().fold(0.0f64, |m, x| m.max(x.0));
-        let sound = |x: &&(f64, usize, usize)| x.0 > 0.0 && x.0 >= PIVOT * largest;
-        let &(_, row, column) = candidates.iter().rev().find(sound)?;
+        let column = (0..nv).rev().filter(left).find(sound)?;
+        let (_, row) = candidates[column];
         row_used[row] = true;
         column_used[column] = true;
         pivots.push((row, column));
@@ -115,6 +121,9 @@ fn partition(mut j: Matrix, rank: usize) -> Option<Freedoms> {
                 }
                 j[(other, column)] = 0.0;
             }
+        }
+        for (column, _) in eliminated.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+            candidates[column] = best(&j, &row_used, column);
         }
     }
     let independent: Vec<usize> = (0..nv).filter(|&k| !column_used[k]).collect();

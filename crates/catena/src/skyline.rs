@@ -5,7 +5,7 @@
 
 /// A symmetric matrix by the lower rows of its envelope; after [`factorize`](Self::factorize) its Cholesky factor.
 #[derive(Clone, Debug)]
-pub(super) struct Skyline {
+pub struct Skyline {
     first: Vec<usize>,
     rows: Vec<Vec<f64>>,
 }
@@ -19,6 +19,12 @@ impl Skyline {
             .map(|(i, &first)| vec![0.0; i + 1 - first])
             .collect();
         Skyline { first, rows }
+    }
+
+    /// Numbers inside an envelope with these first columns.
+    pub fn numbers(first: &[usize]) -> f64 {
+        let rows = first.iter().enumerate();
+        rows.map(|(i, &first)| (i + 1 - first) as f64).sum()
     }
 
     /// Approximate number of multiplications of its factorization.
