@@ -190,7 +190,7 @@ fn made_up_names_are_free() {
     builder.build().expect("all names differ");
 }
 
-/// Attributes of defaults are those of their elements, and checked like them.
+/// Attributes of defaults are those of their elements, and checked like them; joints of tendons have others.
 #[test]
 fn defaults_are_checked() {
     let with = |joint: &str| {
@@ -202,6 +202,10 @@ fn defaults_are_checked() {
     let error = refusal(&with("dampin=\"2\""));
     assert!(error.contains("unknown attribute `dampin`"), "{error}");
     assert!(error.contains("did you mean `damping`?"), "{error}");
+    let error = refusal(&format!(
+        "<mujoco>{TWO}<tendon><fixed name=\"t\"><joint joint=\"ja\" coeff=\"1\"/></fixed></tendon></mujoco>"
+    ));
+    assert!(error.contains("unknown attribute `coeff`"), "{error}");
 }
 
 /// A rotation by a quaternion of no length is none.
