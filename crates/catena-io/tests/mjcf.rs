@@ -174,6 +174,40 @@ fn bodies_without_joints_are_fixed_in_place() {
     );
 }
 
+/// Bodies and joints without names get some that no other has, whatever others are called.
+#[test]
+fn made_up_names_are_free() {
+    let builder = read(&world(
+        r#"<body name="body_2"><joint name="body_3_joint"/><geom size="0.1"/>
+        <body><joint/><geom size="0.1"/><body name="body_2_2"><joint/><geom size="0.1"/><body><joint/><geom size="0.1"/></body></body></body></body>"#,
+    ));
+    let names: Vec<&str> = builder.links.iter().map(|link| &link.name[..]).collect();
+    assert_eq!(names, ["body_2", "body_2_3", "body_2_2", "body_4"]);
+    let mut joints: Vec<&str> = builder.joints.iter().map(|joint| &joint.name[..]).collect();
+    joints.sort_unstable();
+    joints.dedup();
+    assert_eq!(joints.len(), 4);
+    builder.build().expect("all names differ");
+}
+
+/// Attributes of defaults are those of their elements, and checked like them; joints of tendons have others.
+#[test]
+fn defaults_are_checked() {
+    let with = |joint: &str| {
+        format!(
+            "<mujoco><default><joint {joint}/></default><worldbody><body><joint/><geom size=\"0.1\"/></body></worldbody></mujoco>"
+        )
+    };
+    assert_eq!(read(&with("damping=\"2\"")).joints[0].dofs[0].damping, 2.0);
+    let error = refusal(&with("dampin=\"2\""));
+    assert!(error.contains("unknown attribute `dampin`"), "{error}");
+    assert!(error.contains("did you mean `damping`?"), "{error}");
+    let error = refusal(&format!(
+        "<mujoco>{TWO}<tendon><fixed name=\"t\"><joint joint=\"ja\" coeff=\"1\"/></fixed></tendon></mujoco>"
+    ));
+    assert!(error.contains("unknown attribute `coeff`"), "{error}");
+}
+
 /// A rotation by a quaternion of no length is none.
 #[test]
 fn quaternions_have_a_length() {

@@ -299,6 +299,30 @@ fn included_models() {
     assert_eq!(model.nv(), 14);
 }
 
+/// Files that include each other again and again are told from those that end: three that include the next one thirty times each are too many.
+#[test]
+fn included_files_are_counted() {
+    let folder = std::env::temp_dir().join(format!("catena-included-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let write = |name: &str, inside: String| {
+        let text = model(&format!("<link name=\"a\"/>{inside}"));
+        std::fs::write(folder.join(name), text).expect("a temporary file");
+    };
+    let includes = |name: &str, count: usize| -> String {
+        let include = |k| format!("<include><uri>{name}</uri><name>n{k}</name></include>");
+        (0..count).map(include).collect()
+    };
+    write("last.sdf", String::new());
+    write("third.sdf", includes("last.sdf", 30));
+    write("second.sdf", includes("third.sdf", 30));
+    write("first.sdf", includes("second.sdf", 30));
+    let read = |name: &str| read_file(&folder.join(name), &ReadOptions::default());
+    assert_eq!(read("third.sdf").expect("a model").links.len(), 31);
+    let error = read("first.sdf").expect_err("too many").to_string();
+    std::fs::remove_dir_all(&folder).expect("it was there");
+    assert!(error.contains("files are included"), "{error}");
+}
+
 #[test]
 fn merged_models_are_part_of_the_one_around() {
     let builder = read_file(&folder().join("merged.sdf"), &ReadOptions::default())
