@@ -241,6 +241,9 @@ fn no_processor() -> Error {
     .hint("the general recursions run everywhere: leave compilation out")
 }
 
+/// Bytes after the code: decoders of other programs, valgrind's among them, read beyond the last instruction.
+const BEYOND: usize = 64;
+
 /// The code of a program. Among the first few results equal ones share a register.
 #[allow(unsafe_code)]
 fn assemble(
@@ -259,8 +262,8 @@ fn assemble(
         )
         .hint("the general recursions need none: leave compilation out")
     };
-    let mut memory = memmap2::MmapMut::map_anon(bytes.len()).map_err(refused)?;
-    memory.copy_from_slice(&bytes);
+    let mut memory = memmap2::MmapMut::map_anon(bytes.len() + BEYOND).map_err(refused)?;
+    memory[..bytes.len()].copy_from_slice(&bytes);
     let memory = memory.make_exec().map_err(refused)?;
     let entry = memory.as_ptr();
     // constants are broadcast to the lanes when they are read, or here
