@@ -11,7 +11,7 @@ fn page() -> String {
 #[test]
 fn the_example_is_read() {
     let page = page();
-    let (_, after) = page.split_once("```toml\n").expect("an example");
+    let (_, after) = page.split_once("```toml crane.toml\n").expect("an example");
     let (example, _) = after.split_once("```").expect("its end");
     let builder = builder_from_toml(example, "crane.toml", &ReadOptions::default());
     let model = builder.and_then(|builder| builder.build());
