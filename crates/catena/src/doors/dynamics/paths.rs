@@ -65,30 +65,24 @@ impl<S: Scalar> DynamicsWork<S> {
 #[cfg(target_arch = "x86_64")]
 pub(super) mod fused {
     use super::*;
+    use crate::arch::with_avx2;
 
-    macro_rules! compiled_for_avx2 {
-        ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
-            #[target_feature(enable = "avx2,bmi1,bmi2,cmpxchg16b,f16c,fma,fxsr,lzcnt,movbe,popcnt,xsave")]
-            pub fn $name($($argument: $type),*) $body
-        )*};
-    }
-
-    compiled_for_avx2! {
-        fn inverse(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, vdot: &[Fused], loaded: bool, tau: &mut [Fused]) {
+    with_avx2! {
+        pub fn inverse(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, vdot: &[Fused], loaded: bool, tau: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
             quads.inverse.run(model, &constants, state, vdot, external, tau);
         }
-        fn forward(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, tau: &[Fused], loaded: bool, vdot: &mut [Fused]) {
+        pub fn forward(work: &mut DynamicsWork<Fused>, quads: &mut Quads, model: &Model, state: StateView<'_, Fused>, tau: &[Fused], loaded: bool, vdot: &mut [Fused]) {
             let external = if loaded { &work.external[..] } else { &[] };
             let constants = Links::new(model, &quads.links);
             let factors = quads.factors.parts();
             quads.forward.run(model, &constants, state, tau, external, factors, vdot);
         }
-        fn factorize(work: &mut DynamicsWork<Fused>, model: &Model, q: &[Fused]) {
+        pub fn factorize(work: &mut DynamicsWork<Fused>, model: &Model, q: &[Fused]) {
             work.forward.factors.factorize_kernel(model, q);
         }
-        fn solve(work: &mut DynamicsWork<Fused>, model: &Model, x: &mut [Fused]) {
+        pub fn solve(work: &mut DynamicsWork<Fused>, model: &Model, x: &mut [Fused]) {
             work.forward.factors.solve_kernel(model, x);
         }
     }
