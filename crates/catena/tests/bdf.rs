@@ -292,8 +292,11 @@ fn dense_output_is_continuous_and_as_exact_as_the_steps() {
     while bdf.time() < 10.0 {
         let step = bdf.step(&mut problem, f64::INFINITY).unwrap();
         bdf.interpolate(&mut problem, step.t_old, &mut x).unwrap();
+        let mut again = [0.0; 3];
+        assert_eq!(bdf.before(&mut again), step.t_old);
         for i in 0..3 {
             assert!((x[i] - before[i]).abs() < 1e-14, "{i} at {}", step.t_old);
+            assert!((again[i] - before[i]).abs() < 1e-14, "{i}: {again:?}");
         }
         for part in [0.25, 0.5, 0.75] {
             let t = step.t_old + part * step.size;
@@ -647,6 +650,19 @@ fn refusals_say_when_what_and_why() {
     assert_eq!(error.kind(), ErrorKind::Integration);
     assert!(error.message().contains("`height`"), "{error}");
     assert!((bdf.time() - 1.0).abs() < 1e-3, "{error}");
+
+    // steps that lead nowhere, and orders that the history does not allow
+    bdf.start(&mut problem, 0.5, &[1.0], &[1.0]).unwrap();
+    for size in [0.0, -0.1, f64::INFINITY, f64::NAN] {
+        let error = bdf.step_of(&mut problem, size, 1).unwrap_err();
+        let expected = format!("cannot take a step of {size} s from t = 0.5 s");
+        assert_eq!(error.message(), expected);
+    }
+    for order in [0, 2] {
+        let error = bdf.step_of(&mut problem, 0.1, order).unwrap_err();
+        let expected = format!("a step of order {order} is not possible here; the highest is 1");
+        assert_eq!(error.message(), expected);
+    }
 
     // an equation that occurs twice
     let mut problem = DenseImplicit::new(2, |_t, x: &[f64], rate: &[f64], out: &mut [f64]| {

@@ -622,6 +622,31 @@ mod tests {
         assert!(!changes(-1.0, -2.0));
     }
 
+    /// On a parabola that does not reach zero, the vertex of the parabola through three points is the minimum: it is evaluated after a few points, wherever it is
+    /// in the bracket, and as often for either sign.
+    #[test]
+    fn the_search_jumps_to_the_vertex_of_a_parabola() {
+        for minimum in [0.11, 0.3, 0.52, 0.87] {
+            for sign in [1.0, -1.0] {
+                let mut points = Points {
+                    functions: 1,
+                    ..Points::default()
+                };
+                let mut evaluate = |t: f64, values: &mut [f64]| {
+                    values[0] = sign * (1.0 + (t - minimum).powi(2));
+                    Ok(())
+                };
+                search(&mut points, 0, sign, (0.0, 1.0), 0.6, &mut evaluate).unwrap();
+                let first = (points.times.iter()).position(|t| (t - minimum).abs() < 1e-7);
+                assert!(
+                    first.is_some_and(|k| k < 8),
+                    "{minimum}: {:?}",
+                    points.times
+                );
+            }
+        }
+    }
+
     /// The changes of sign of functions in fixed steps, and how often the functions were evaluated.
     fn events(
         functions: &[Box<dyn Fn(f64) -> f64>],

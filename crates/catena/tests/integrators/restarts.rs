@@ -98,6 +98,11 @@ fn a_restart_within_a_step_keeps_the_grid() {
                 (from, end, end),
                 "{method}"
             );
+            // as long as what was left: a run with steps of that size has the same bits
+            let mut alone = Fixed::new(method, 1, 1, end - from).unwrap();
+            alone.start(from, &q, &v).unwrap();
+            alone.step(&mut Pendulum).unwrap();
+            assert_eq!((alone.q(), alone.v()), (other.q(), other.v()), "{method}");
             // and the step after that is a whole one
             assert_eq!(other.step(&mut Pendulum).unwrap().t, end + 0.25, "{method}");
         }

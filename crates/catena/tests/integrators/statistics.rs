@@ -2,7 +2,9 @@
 
 use super::systems::*;
 use catena::Result;
-use catena::integrate::{Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System};
+use catena::integrate::{
+    Adaptive, Fixed, FixedMethod, IntegratorOptions, Mechanical, Method, System, Tolerances,
+};
 
 /// Passes on what it is asked, and counts it.
 struct Asked<S> {
@@ -119,5 +121,41 @@ fn steps_of_one_size_count_what_they_ask() {
         assert_eq!(found.evaluations, system.evaluations, "{method}");
         let ends: Vec<f64> = (1..=20).map(|k| 3.0 + 0.125 * f64::from(k)).collect();
         assert_eq!(system.settled, ends, "{method}");
+    }
+}
+
+/// Hairer, Nørsett & Wanner 1993, sec. II.4, by hand for ẏ = (−y₁, 10 t) from (2, 0) at t = 0.5 with tolerances 10⁻³ relative and 10⁻⁴ absolute: d₀ and d₁
+/// are root mean squares of y and f in units of the tolerance, d₂ that of the change of f over h₀. A quantity that is only integrated along has no part in it.
+#[test]
+fn the_first_step_is_that_of_hairers_rule() {
+    let options = IntegratorOptions {
+        tolerances: Tolerances {
+            relative: 1e-3,
+            absolute: 1e-4,
+        },
+        ..IntegratorOptions::default()
+    };
+    let (rough, fine) = (1e-3 * 2.0 + 1e-4, 1e-4);
+    let mean = |x: f64, y: f64| (0.5 * ((x / rough).powi(2) + (y / fine).powi(2))).sqrt();
+    let (d0, d1) = (mean(2.0, 0.0), mean(-2.0, 5.0));
+    let h0 = 0.01 * d0 / d1;
+    let d2 = mean(2.0 * h0, 10.0 * h0) / h0;
+    for method in Method::ALL {
+        let expected = (100.0 * h0).min((0.01 / d1.max(d2)).powf(1.0 / method.order() as f64));
+        let f = |t: f64, y: &[f64], dy: &mut [f64]| (dy[0], dy[1]) = (-y[0], 10.0 * t);
+        let mut run = Adaptive::new(method, 2, options).unwrap();
+        run.start(&mut plain(2, f), 0.5, &[2.0, 0.0]).unwrap();
+        let found = run.next_size();
+        assert!((found / expected - 1.0).abs() < 1e-12, "{method}: {found}");
+
+        // at rest there is no time scale to be seen: a thousandth of the probe, but not below a microsecond
+        let mut run = Adaptive::new(method, 1, options).unwrap();
+        run.start(
+            &mut plain(1, |_, _, dy: &mut [f64]| dy[0] = 0.0),
+            0.0,
+            &[1.0],
+        )
+        .unwrap();
+        assert_eq!(run.next_size(), 1e-6, "{method}");
     }
 }

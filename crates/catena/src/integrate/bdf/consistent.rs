@@ -176,7 +176,7 @@ impl Bdf {
     }
 
     fn no_decrease(&self) -> Failure {
-        let mut worst = (0, -1.0);
+        let mut worst = (0, 0.0);
         for (i, (delta, weight)) in self.correction.iter().zip(&self.weights_all).enumerate() {
             let scaled = (delta * weight).abs();
             if scaled > worst.1 {

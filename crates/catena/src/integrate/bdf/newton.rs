@@ -186,7 +186,7 @@ impl Bdf {
     }
 
     fn no_convergence(&self, rate: f64) -> Failure {
-        let mut component = (0, -1.0);
+        let mut component = (0, 0.0);
         for (i, (delta, weight)) in self.work.iter().zip(&self.weights_all).enumerate() {
             let scaled = (delta * weight).abs();
             if scaled > component.1 {
