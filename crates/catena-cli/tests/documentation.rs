@@ -16,13 +16,9 @@
 
 mod common;
 
-use common::{Folder, run_in};
+use common::{Folder, repository, run_in};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// README.md and every page below docs/.
 fn pages() -> Vec<PathBuf> {

@@ -4,19 +4,11 @@
 mod common;
 
 use catena_mechanism::Formulation;
-use common::good;
+use common::{compare_tables, good, repository, text};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn text(path: &str) -> String {
-    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
 
 /// Rust files below a folder, or the file itself.
 fn sources(path: &Path, found: &mut Vec<PathBuf>) {
@@ -648,32 +640,17 @@ fn supply() -> String {
 
 #[test]
 fn numbers_are_those_of_tests_and_records() {
-    let path = repository().join("docs/validation.md");
-    let page = fs::read_to_string(&path).expect("the page");
-    let mut written = page.clone();
-    for (name, table) in [
-        ("evidence", evidence()),
-        ("mutations", mutations()),
-        ("coverage", coverage()),
-        ("memory", memory()),
-        ("soak", soak()),
-        ("fuzz", fuzz()),
-        ("supply", supply()),
-    ] {
-        let begin = format!("<!-- {name}: written by a test -->\n");
-        let end = format!("<!-- end of {name} -->\n");
-        let (before, rest) = written
-            .split_once(&begin)
-            .expect("the beginning of a table");
-        let (_, after) = rest.split_once(&end).expect("the end of a table");
-        written = format!("{before}{begin}\n{table}\n{end}{after}");
-    }
-    if std::env::var_os("CATENA_UPDATE").is_some() {
-        fs::write(&path, &written).expect("the page can be written");
-    } else {
-        assert_eq!(
-            written, page,
-            "docs/validation.md is not up to date; CATENA_UPDATE=1 cargo test -p catena-cli --test validation writes it"
-        );
-    }
+    compare_tables(
+        "docs/validation.md",
+        "validation",
+        &[
+            ("evidence", evidence()),
+            ("mutations", mutations()),
+            ("coverage", coverage()),
+            ("memory", memory()),
+            ("soak", soak()),
+            ("fuzz", fuzz()),
+            ("supply", supply()),
+        ],
+    );
 }

@@ -1,6 +1,7 @@
 //! Running the program.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -123,5 +124,41 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The root of this repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file of this repository.
+pub fn text(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Compares the parts of a page between `<!-- NAME: written by a test -->` and `<!-- end of NAME -->`; with `CATENA_UPDATE` in the environment,
+/// writes them.
+pub fn compare_tables(page: &str, test: &str, tables: &[(&str, String)]) {
+    let before = text(page);
+    let mut after = before.clone();
+    for (name, table) in tables {
+        let begin = format!("<!-- {name}: written by a test -->\n");
+        let end = format!("<!-- end of {name} -->\n");
+        let (head, rest) = after
+            .split_once(&begin)
+            .unwrap_or_else(|| panic!("{page} has no {begin}"));
+        let (_, tail) = rest
+            .split_once(&end)
+            .unwrap_or_else(|| panic!("{page} has no {end}"));
+        after = format!("{head}{begin}\n{table}\n{end}{tail}");
+    }
+    if std::env::var_os("CATENA_UPDATE").is_some() {
+        fs::write(repository().join(page), &after).expect("the page can be written");
+    } else {
+        assert_eq!(
+            after, before,
+            "{page} is not up to date; CATENA_UPDATE=1 cargo test -p catena-cli --test {test} writes it"
+        );
     }
 }
