@@ -125,7 +125,7 @@ fn steps_of_one_size_count_what_they_ask() {
 }
 
 /// Hairer, Nørsett & Wanner 1993, sec. II.4, by hand for ẏ = (−y₁, 10 t) from (2, 0) at t = 0.5 with tolerances 10⁻³ relative and 10⁻⁴ absolute: d₀ and d₁
-/// are root mean squares of y and f in units of the tolerance, d₂ that of the change of f over h₀. A quantity that is only integrated along has no part in it.
+/// are root mean squares of y and f in units of the tolerance, d₂ that of the change of f over h₀.
 #[test]
 fn the_first_step_is_that_of_hairers_rule() {
     let options = IntegratorOptions {
