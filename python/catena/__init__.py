@@ -1,4 +1,4 @@
-"""Rigid multibody dynamics at linear cost: every algorithm in one call, one state or ten thousand in the same call.
+"""Rigid multibody dynamics at linear cost: every algorithm is one call, for one state or for ten thousand.
 
 >>> arm = catena.model("stanford")                     # or catena.load("arm.urdf")
 >>> q, v = arm.random(1)
@@ -13,7 +13,7 @@ import sys as _sys
 
 if "free-threading build" in _sys.version:
     raise ImportError(
-        "catena does not support builds of Python without the global lock (free-threaded); use an ordinary build, python3.14 instead of python3.14t"
+        "catena does not support free-threaded builds of Python (without the global interpreter lock); use a standard build, python3.14 instead of python3.14t"
     )
 
 from . import convert, errors

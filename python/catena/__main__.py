@@ -8,7 +8,7 @@ from . import _catena
 
 
 def main() -> int:
-    """Runs the program with the arguments of this process; gives the exit code."""
+    """Runs the program with the arguments of this process and returns the exit code."""
     # as a separate program: Control-C ends it, and so does a closed pipe
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     # `--engine ray` reaches a cluster through this interpreter

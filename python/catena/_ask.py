@@ -1,4 +1,4 @@
-"""Questions about one state that the program in the wheel answers: it gets the model as a file, and its exact numbers become arrays."""
+"""Quantities of one state that the program in the wheel computes: it reads the model as a file, and its exact numbers become arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def row(name: str, x: Any, width: int) -> str:
 
 
 def arrays(value: Any) -> Any:
-    """Lists of numbers, and lists of such lists of one length, as arrays; all else as it is."""
+    """Lists of numbers, and lists of such lists of equal length, as arrays; everything else unchanged."""
     if isinstance(value, dict):
         return {key: arrays(part) for key, part in value.items()}
     if not isinstance(value, list):
@@ -42,7 +42,7 @@ def arrays(value: Any) -> Any:
 
 
 def at_state(model: Any, command: str, state: Sequence[str], options: Sequence[str] = ()) -> Dict[str, Any]:
-    """What a command says about one state of a model."""
+    """The output of a command for one state of a model."""
     with tempfile.TemporaryDirectory(prefix="catena-") as folder:
         file = os.path.join(folder, "model.json")
         model.save(file)

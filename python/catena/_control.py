@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Control:
-    """A controller that `Model.simulate` takes; its description is kept with the run."""
+    """A controller for `Model.simulate`; its description is stored with the run."""
 
     def __init__(self, **description: Any) -> None:
         self.description: Dict[str, Any] = description
@@ -19,7 +19,7 @@ class Control:
 
 def _motion(target: Any, move_time: Optional[float], trajectory: Any) -> Dict[str, Any]:
     if (target is None) == (trajectory is None):
-        raise TypeError("give a target or a trajectory (t, q, v, a), one of the two")
+        raise TypeError("give either a target or a trajectory (t, q, v, a)")
     if trajectory is not None:
         t, q, v, a = trajectory
         rows = {"t": t, "q": q, "v": v, "a": a}
@@ -37,8 +37,8 @@ def pd(
 ) -> Control:
     """stiffness (q_d − q) + damping (v_d − v) at every joint without a quaternion.
 
-    q_d is `target`, reached along a cycloid in `move_time` s or wanted at once; or a `trajectory` (t, q, v, a) of times (T,) and
-    rows (T, n), one column for each coordinate of these joints.
+    q_d is `target`, approached along a cycloid in `move_time` s, or as a step if this is left out; or a `trajectory` (t, q, v, a) of times
+    (T,) and rows (T, n), one column for each coordinate of these joints.
 
     >>> arm = catena.model("planar3")
     >>> run = arm.simulate([0, 0, 0], duration=2, control=catena.pd([0.3, 0.2, 0.1], stiffness=400, damping=40))
@@ -56,20 +56,20 @@ def computed_torque(
     move_time: Optional[float] = None,
     trajectory: Any = None,
 ) -> Control:
-    """Inverse dynamics of a_d + damping (v_d − v) + stiffness (q_d − q): the joints follow as if they were independent.
+    """Inverse dynamics of a_d + damping (v_d − v) + stiffness (q_d − q): the tracking errors of the joints decouple.
 
-    The motion wanted is given as for `pd`; gains are in 1/s² and 1/s.
+    The desired motion is given as for `pd`; the stiffness is in 1/s², the damping in 1/s.
     """
     return Control(kind="computed-torque", stiffness=stiffness, damping=damping, **_motion(target, move_time, trajectory))
 
 
 def gravity_compensation() -> Control:
-    """Holds the weight of the bodies, nothing else."""
+    """Efforts that balance the weight of the bodies, and nothing else."""
     return Control(kind="gravity")
 
 
 class _WithSensors:
-    """A control function that the sensors are handed to."""
+    """A control function that gets the readings of the sensors."""
 
     takes_sensors = True
 
@@ -81,9 +81,9 @@ class _WithSensors:
 
 
 def with_sensors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A control function (t, q, v, sensors) → efforts (nv,) that sees the model's sensors: `sensors["imu"]["wx"]`.
+    """A control function (t, q, v, sensors) → efforts (nv,) that reads the model's sensors: `sensors["imu"]["wx"]`.
 
-    It needs a `rate`: sensors measure under the efforts that act until the instant, before those that it returns.
+    It needs a `rate`: sensors measure under the efforts that act up to this instant, before the new ones are applied.
     """
     return _WithSensors(function)
 
@@ -103,7 +103,7 @@ def table(t: Any, tau: Any) -> Control:
 
 
 def plane(frame: str, normal: Sequence[float], offset: float = 0.0) -> Tuple[str, str, Tuple[float, ...], float]:
-    """An event: the origin of a frame crosses the plane normal · x = offset (world axes)."""
+    """An event: the origin of a frame crosses the plane normal · x = offset (world axes, m)."""
     return ("plane", frame, tuple(float(x) for x in normal), float(offset))
 
 

@@ -1,4 +1,4 @@
-"""Arrays of doubles from what is none: converted where nothing can be misread, refused otherwise."""
+"""Arrays of doubles from other arguments: converted where the meaning is certain, rejected otherwise."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .errors import InputError
 
 
 def numbers(name: str, x: Any) -> np.ndarray:
-    """`x` as a contiguous array of float64. Integers and other floats are converted; the rest is refused."""
+    """`x` as a contiguous array of float64. Integers and other floats are converted; other types are rejected."""
     if type(x).__module__.startswith("torch") and hasattr(x, "detach"):
         x = x.detach().cpu()
     try:
         array = np.asarray(x)
     except ValueError:
-        raise InputError(f"{name} is no array: its rows differ in length") from None
+        raise InputError(f"{name} is not an array: its rows differ in length") from None
     if array.dtype.kind not in "iuf":
-        words = {"b": "truth values", "c": "complex numbers", "U": "text", "S": "bytes", "O": "objects"}
+        words = {"b": "booleans", "c": "complex numbers", "U": "text", "S": "bytes", "O": "objects"}
         what = "None" if x is None else words.get(array.dtype.kind, str(array.dtype))
         raise InputError(
             f"{name} holds {what}, not real numbers",

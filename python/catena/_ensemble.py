@@ -1,4 +1,4 @@
-"""What many simulations of one structure leave behind."""
+"""The results of many simulations of one structure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ._run import html_table
 
 
 class Ensemble:
-    """The members of `Model.ensemble`: states at the end, states over time, what it took.
+    """The results of `Model.ensemble`: final states, states over time, cost.
 
-    `q` (N, nq) and `v` (N, nv) are the states at the end; `trajectory_q` (N, T, nq), `trajectory_v` (N, T, nv) those at the times `t` (T,).
-    `work` and `dissipated` (N,) are in J, `energy_error` (N,) is what is left of the balance of energy, in J. `steps`, `rejected` and
-    `evaluations` (N,) say what it took. `events` has a list of (name, time) for each member. `failures` maps the numbers of members that failed to
-    the reasons; their numbers are NaN.
-    `one_by_one` says why the members did not run in lanes; None if they did.
+    `q` (N, nq) and `v` (N, nv) are the final states; `trajectory_q` (N, T, nq), `trajectory_v` (N, T, nv) those at the times `t` (T,).
+    `work` and `dissipated` (N,) are in J, `energy_error` (N,) is the error of the energy balance, in J. `steps`, `rejected` and
+    `evaluations` (N,) count the steps taken, the steps rejected and the evaluations of the dynamics. `events` has a list of (name, time) for
+    each member. `failures` maps the indices of failed members to the reasons; their results are NaN.
+    `one_by_one` says why the members did not run in SIMD lanes; None if they did.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:

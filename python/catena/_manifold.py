@@ -1,6 +1,6 @@
-"""Positions as four numbers of a quaternion and as three of a rotation, for functions of others that differentiate by the numbers of q.
+"""Derivatives along rotations converted to derivatives by the four numbers of a quaternion, for libraries that differentiate by the numbers of q.
 
-Quaternions are scaled to length one before use, so that a change of the length has the derivative zero.
+Quaternions are normalized before use, so that the derivative along a change of length is zero.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ._model import Model
 
 
 def quaternions(model: Model) -> List[Tuple[int, int]]:
-    """First position and first velocity coordinate of every quaternion."""
+    """First position coordinate and first velocity coordinate of every quaternion."""
     found = []
     for joint in model.joints:
         if joint.kind in ("spherical", "free"):
@@ -23,7 +23,7 @@ def quaternions(model: Model) -> List[Tuple[int, int]]:
 
 
 def plain(model: Model) -> Iterator[Tuple[int, int, int]]:
-    """First position, first velocity coordinate and number of coordinates that are no quaternion, joint after joint."""
+    """First position coordinate, first velocity coordinate and number of the coordinates outside quaternions, joint by joint."""
     for joint in model.joints:
         count = {"free": 3, "spherical": 0}.get(joint.kind, joint.v.stop - joint.v.start)
         if count:

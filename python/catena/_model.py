@@ -1,4 +1,4 @@
-"""The class `Model`: what `_catena.Model` computes, with names for its results, builders and displays."""
+"""The class `Model`: `_catena.Model` with named results, methods that build a model, and displays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Joint(NamedTuple):
-    """A joint that moves. `q` and `v` are the slices of its coordinates; `limits` has (lowest, highest) or None per freedom."""
+    """A joint that moves. `q` and `v` are the slices of its coordinates; `limits` has (lower, upper) or None per freedom."""
 
     name: str
     kind: str
@@ -49,12 +49,12 @@ class Energies(NamedTuple):
 
     @property
     def total(self) -> Any:
-        """Their sum."""
+        """The sum of the three."""
         return self.kinetic + self.gravitational + self.elastic
 
 
 class Momenta(NamedTuple):
-    """Momentum about the world's origin, (6,): angular first; mass centre and its velocity, (3,); world axes."""
+    """Momentum about the world's origin, (6,), angular part first; total mass; mass centre and its velocity, (3,); world axes."""
 
     momentum: Array
     mass: float
@@ -65,7 +65,7 @@ class Momenta(NamedTuple):
 class Centroidal(NamedTuple):
     """h = `matrix` v, the momentum about the mass centre, angular first, world axes; dh/dt = `matrix` v̇ + `bias`.
 
-    `rate` is the rate of the matrix, `inertia` the inertia of the whole about the mass centre `centre`.
+    `rate` is the time derivative of the matrix, `inertia` the inertia of the whole system about the mass centre `centre`.
     """
 
     matrix: Array
@@ -127,11 +127,11 @@ class Kinematics(Mapping):
 
 
 class Model(_catena.Model):
-    """A model of links and joints: read by `catena.load`, embedded (`catena.model`), or put together here.
+    """A model of links and joints: read from a file (`catena.load`), embedded (`catena.model`), or built by the methods below.
 
-    Units are SI and radians. Twists are (ω; v) and wrenches (n; f), angular part first. Quaternions are (w, x, y, z) and turn
-    child components into parent components. A free joint has q = x, y, z and a quaternion, v = ẋ, ẏ, ż in the axes of the parent
-    side, then ω in the child's.
+    Units are SI and radians. Twists are (ω; v) and wrenches (n; f), angular part first. Quaternions are (w, x, y, z) and rotate
+    child components into parent components. A free joint has q = x, y, z and a quaternion, v = ẋ, ẏ, ż in the axes of the parent,
+    then ω in the axes of the child.
 
     >>> pendulum = catena.Model("pendulum")
     >>> pendulum = pendulum.add_link("rod", mass=1, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
@@ -140,10 +140,10 @@ class Model(_catena.Model):
     array([4.905])
     """
 
-    # --- putting a model together ------------------------------------------------------------------------------------
+    # --- building a model --------------------------------------------------------------------------------------------
 
     def add_link(self, name: str, **keys: Any) -> "Model":
-        """Adds a link and gives the model back: `mass`, `centre`, `inertia` (3, 6 or 3×3 numbers about the mass centre).
+        """Adds a link and returns the model: `mass`, `centre`, `inertia` (3, 6 or 3×3 numbers about the mass centre).
 
         The keys are those of model files (docs/model-format.md).
         """
@@ -151,9 +151,9 @@ class Model(_catena.Model):
         return self
 
     def add_joint(self, name: str, type: str, *, child: str, parent: Optional[str] = None, **keys: Any) -> "Model":
-        """Adds a joint and gives the model back: `axis`, `origin`, `rotation`, `limits`, `damping` …, as in model files.
+        """Adds a joint and returns the model: `axis`, `origin`, `rotation`, `limits`, `damping` …, as in model files.
 
-        Without `parent` it hangs on the child of the joint before; the first one hangs on the world.
+        The default `parent` is the child of the previous joint; for the first joint it is the world.
         """
         entry: Dict[str, Any] = {"name": name, "type": type, "child": child, **keys}
         if parent is not None:
@@ -162,18 +162,18 @@ class Model(_catena.Model):
         return self
 
     def add_frame(self, name: str, link: str, **keys: Any) -> "Model":
-        """Adds a frame on a link, at `origin` and `rotation`, and gives the model back."""
+        """Adds a frame on a link, at `origin` and `rotation`, and returns the model."""
         self._add("frame", {"name": name, "link": link, **keys})
         return self
 
     def close_loop(self, name: str, type: str = "revolute", **keys: Any) -> "Model":
-        """Adds a constraint and gives the model back: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
+        """Adds a constraint and returns the model: a joint that closes a loop (`parent`, `child`, `origin` …), a `weld`,
         `point`, `distance`, `coupling`, `driver`, `rolling`, `contact`, `knife_edge` or `velocity`, as in model files."""
         self._add("constraint", {"name": name, "type": type, **keys})
         return self
 
     def add_force(self, name: str, type: str, **keys: Any) -> "Model":
-        """Adds a force element and gives the model back: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
+        """Adds a force element and returns the model: a `spring`, `torsion`, `constant`, `drag` or `gravity_gradient`, with the keys
         of model files.
 
         >>> swing = catena.Model("swing").add_link("rod", mass=1.0, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
@@ -186,7 +186,7 @@ class Model(_catena.Model):
         return self
 
     def add_sensor(self, name: str, type: str, **keys: Any) -> "Model":
-        """Adds a sensor and gives the model back: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
+        """Adds a sensor and returns the model: an `imu` at a `frame`, or a `force_torque` sensor in a `joint`, as in model files."""
         self._add("sensor", {"name": name, "type": type, **keys})
         return self
 
@@ -203,7 +203,7 @@ class Model(_catena.Model):
         stiffness: Optional[Mapping[str, float]] = None,
         rest: Optional[Mapping[str, float]] = None,
     ) -> "Model":
-        """A copy with other numbers: by link `mass` (kg), `centre` (m, link axes) and `inertia` (kg·m² about the mass centre: 3, 6
+        """A copy with other parameters: by link `mass` (kg), `centre` (m, link axes) and `inertia` (kg·m² about the mass centre: 3, 6
         or 3×3 numbers); by joint `armature`, `damping`, `friction`, `stiffness`, `rest` (for all its freedoms); `gravity`.
 
         >>> arm = catena.model("stanford")
@@ -241,9 +241,9 @@ class Model(_catena.Model):
         return self.__copy__()
 
     def save(self, path: PathLike) -> None:
-        """Writes the model as `.toml` or `.json` in catena's own format; reading it gives the same model to the last bit.
+        """Writes the model as `.toml` or `.json` in catena's own format; reading the file gives the same model to the last bit.
 
-        As `.urdf`, `.sdf` or, for MJCF, `.xml` or `.mjcf`, where these can express the model; an error says what they cannot.
+        Also as `.urdf`, `.sdf` or, for MJCF, `.xml` or `.mjcf`, if the format can express the model; otherwise an error names what it cannot express.
         """
         name = os.fspath(path)
         if name.lower().endswith(".toml"):
@@ -261,7 +261,7 @@ class Model(_catena.Model):
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
-    # --- what it is made of ------------------------------------------------------------------------------------------
+    # --- structure ---------------------------------------------------------------------------------------------------
 
     @property
     def joints(self) -> List[Joint]:
@@ -298,7 +298,7 @@ class Model(_catena.Model):
         for joint in joints:
             children.setdefault(joint["parent"], []).append(joint)
         lines = [f"{self.name}: {len(joints)} bodies, {self.nv} freedoms, {self.mass:.6g} kg", "world"]
-        # without recursion: chains of a thousand bodies are ordinary
+        # without recursion: chains of a thousand bodies are common
         stack = [(joint, "", k == len(children["world"]) - 1) for k, joint in enumerate(children.get("world", []))]
         stack.reverse()
         while stack:
@@ -320,7 +320,7 @@ class Model(_catena.Model):
         try:
             text = self.tree()
         except Exception as error:
-            return f"<catena.Model, not complete: {str(error).splitlines()[0]}>"
+            return f"<catena.Model, incomplete: {str(error).splitlines()[0]}>"
         lines = text.splitlines()
         if len(lines) > 60:
             lines = lines[:58] + [f"… {len(lines) - 58} more: `print(model.tree())` shows all"]
@@ -340,8 +340,8 @@ class Model(_catena.Model):
     ) -> InverseDerivatives:
         """Derivatives of inverse dynamics: `.q`, `.v`, `.a`, (nv, nv) each, or (N, nv, nv) for many states.
 
-        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. `out`, (3, nv, nv) or
-        (N, 3, nv, nv), reuses memory: the three are its parts.
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. The results are
+        written to `out`, (3, nv, nv) or (N, 3, nv, nv), if it is given.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
@@ -353,9 +353,10 @@ class Model(_catena.Model):
     ) -> ForwardDerivatives:
         """Derivatives of forward dynamics: `.q`, `.v`, `.tau`, (nv, nv) each, or (N, nv, nv) for many states.
 
-        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. Of a model with
+        ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. For a model with
         loops these are the derivatives of the closed mechanism at a closed state; where constraints are redundant they hold along
-        changes that keep the loops closed. `time` matters to drivers alone. `out`, (3, nv, nv) or (N, 3, nv, nv), reuses memory.
+        changes that keep the loops closed. Only drivers depend on `time`. The results are written to `out`, (3, nv, nv) or (N, 3, nv, nv), if
+        it is given.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -389,9 +390,9 @@ class Model(_catena.Model):
         return Momenta(m[..., 3:9], float(self.mass), m[..., 10:13], m[..., 13:16])
 
     def centroidal(self, q: Any, v: Any = None, *, out: Optional[Array] = None) -> Centroidal:
-        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its rate, and more.
+        """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its time derivative, and more.
 
-        `out`, (12 nv + 19,) or (N, 12 nv + 19), reuses memory: the arrays of the result lie in it.
+        With `out`, (12 nv + 19,) or (N, 12 nv + 19), the arrays of the result are views of it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
@@ -408,7 +409,7 @@ class Model(_catena.Model):
 
     def kinematics(self, q: Any, v: Any = None, a: Any = None, *, out: Optional[Array] = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
-        `out`, (frames, 28) or (N, frames, 28), reuses memory: the arrays of the result lie in it.
+        With `out`, (frames, 28) or (N, frames, 28), the arrays of the result are views of it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -420,7 +421,7 @@ class Model(_catena.Model):
         return Kinematics(self.frames, self._kinematics(q, v, a, out))
 
     def factor(self, q: Any) -> "Factorization":
-        """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves: `U, D = arm.factor(q)` works, too.
+        """I(q) = U D Uᵀ, U unit upper triangular, D diagonal, as an object that solves linear systems; `U, D = arm.factor(q)` gives the factors.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
@@ -447,8 +448,8 @@ class Model(_catena.Model):
         return Complement(**self._denoc(q, v))
 
     def linearize(self, q: Any, tau: Any = None, *, hold: bool = False) -> "Linearisation":
-        """An equilibrium near q under the efforts `tau` (zero if left out), the linear equations about it and their modes: trees and
-        closed chains. With `hold`, about q itself under the efforts that hold it.
+        """The equilibrium near q under the efforts `tau` (default: zero), the linear equations about it and their modes, for trees and
+        closed chains. With `hold`, the equations about q itself under the efforts that hold it.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("planar3")
@@ -477,8 +478,8 @@ class Model(_catena.Model):
         )
 
     def linearize_motion(self, q: Any, v: Any = None, tau: Any = None, *, find: bool = False) -> "SteadyMotion":
-        """The linear equations about a steady motion that passes q with constant velocities v under the efforts `tau`, and their modes: of what
-        rolls, and of anything else that goes on for ever. With `find`, positions near q are found at which the velocities v stay constant.
+        """The linear equations about a steady motion through q with constant velocities v under the efforts `tau`, and their modes: for rolling
+        and for any other motion whose velocities stay constant. With `find`, q is first moved to nearby positions at which the velocities v stay constant.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -544,42 +545,42 @@ class Model(_catena.Model):
         beta: Optional[float] = None,
         verify: Optional[float] = None,
     ) -> Run:
-        """Moves the model in time from one state, with an audit of energy, momentum and residuals at the end.
+        """Simulates the model from one state, with an audit of energy, momentum and residuals at the end.
 
-        q, v: the start. A run of a model with couplings has all coordinates of its tree (`open_tree()`), and so have its efforts.
-        duration in s; a sample every `interval` s (default: about 0.01, a part of the duration).
-        method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (steps chosen for `rtol`, `atol`), "bdf" (implicit, for stiff
-        joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (steps of `step` s). For the first ones `step` is the longest.
+        q, v: the initial state. A run of a model with couplings has all coordinates of its tree (`open_tree()`), and so have its efforts.
+        duration in s; a sample every `interval` s (default: about 0.01 s, a whole fraction of the duration).
+        method: "dop853" (the default), "verner9", "verner6", "tsit5", "dopri5" (adaptive steps within `rtol`, `atol`), "bdf" (implicit, for stiff
+        joints), "rk4", "semi-implicit-euler", "implicit-midpoint" (fixed steps of `step` s). For adaptive methods `step` is the largest step.
         control: `catena.pd`, `catena.computed_torque`, `catena.gravity_compensation`, `catena.table`, `catena.sine`, an array of
-        constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is asked at every stage of a step: it must be
-        smooth and remember nothing. `catena.traced` makes machine code of one. With a rate, `catena.with_sensors` makes a function (t, q, v, sensors) a control.
-        rate: how often the control is asked, in Hz; its efforts are held in between, as by a digital controller, and a function may
-        remember what it likes. The method is "rk4" then, with one step in each interval, unless told otherwise; a sample at an instant
+        constant efforts (nv,), or a function (t, q, v) → efforts (nv,). A function is called at every stage of a step: it must be
+        smooth and have no internal state. `catena.traced` compiles one to machine code. With a rate, `catena.with_sensors` makes a function (t, q, v, sensors) a control.
+        rate: the sampling rate of the control, in Hz; efforts are held between samples, as by a digital controller, and a function may
+        have internal state. The default method is then "rk4" with one step in each interval; a sample at an instant
         of control has its new efforts.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
-        events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number whose changes of sign are looked for;
+        events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number, whose zero crossings are located;
         `stop` names events that end the run.
-        limits: what joint limits do: "ignore" (or False), "report" (or True: passing them is an event), "stop" (they hold: rigid, or soft
-        where the joint has a `stop_stiffness`), "soft" (they hold, all soft). restitution: of rigid limits, one number or by joint;
-        default as in the model, else 0. A start outside a rigid limit is refused.
-        progress: a function (t, duration) called now and then, or True for a bar of tqdm, where that is installed.
-        record: names of further columns of `run.to_dict()` and of saved runs, with `*` for anything, as of `catena simulate --record`:
+        limits: what joint limits do: "ignore" (or False), "report" (or True: exceeding a limit is an event), "stop" (limits are stops: rigid, or
+        compliant where the joint has a `stop_stiffness`), "soft" (limits are compliant stops). restitution: of rigid stops, one number or by
+        joint; the default is that of the model, else 0. An initial state outside a rigid stop is rejected.
+        progress: a function (t, duration) called from time to time, or True for a tqdm progress bar, if tqdm is installed.
+        record: names of further columns of `run.to_dict()` and of saved runs, with `*` as a wildcard, as in `catena simulate --record`:
         "frame.tool.*", "joint.*", "forces", "sensors" …
         loads: record the loads of all joints and constraints, "joint.*" and "constraint.*".
-        base: how the base moves, as of `catena simulate --base`: "move:vx,vy,vz" (m/s), "accelerate:ax,ay,az" (m/s²), "turn:wx,wy,wz"
+        base: the motion of the base, as in `catena simulate --base`: "move:vx,vy,vz" (m/s), "accelerate:ax,ay,az" (m/s²), "turn:wx,wy,wz"
         (rad/s), "shake:dx,dy,dz,HZ" (m), "swing:rx,ry,rz,HZ" (rad), in world axes, one or several; or a file of poses, "poses.csv".
-        unlimited: a control drives the model's actuators (without any: its joints with plain coordinates), which limit its efforts and delay
-        them, and joints without an actuator are passive. True lets its efforts act as it gives them, on any joint; an array of constant efforts
-        and a `catena.table` always act so.
+        unlimited: a control drives the model's actuators (if there are none: the joints without quaternions). Actuators limit and delay its
+        efforts, and joints without an actuator are passive. With True the efforts of the control act unchanged, on any joint. An array of
+        constant efforts and a `catena.table` always act unchanged.
         closing: how loops stay closed, "projection" or "baumgarte" with `alpha` in 1/s and `beta` in 1/s² (default: critical damping).
-        formulation: accelerations of every step by one of the formulations that `solve` knows.
-        Of "bdf": max_order 1 to 5; coordinates "joints" or "bodies" (the default of models with loops); newton, how its linear systems are
+        formulation: the formulation that computes the accelerations, one of those of `solve`.
+        For "bdf": max_order 1 to 5; coordinates "joints" or "bodies" (the default for models with loops); newton, how its linear systems are
         solved: "tree" (O(n)) or "dense" in joints; "index-2", "index-3" or "stabilised" in bodies; for a chain of ball joints in the
         implicit equations of LINPEN "numerical-full", "exact-full", "reduced" or "linear".
         verify: the error allowed at the end; it is estimated by a second run at a hundredth of the tolerances (or a quarter of the step) and
         added to the audit.
 
-        Control-C stops it. What a function raises ends the run and is raised here, with the samples so far as `error.run`.
+        Control-C stops the run. An exception of a function ends the run and is raised here, with the samples so far as `error.run`.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -603,8 +604,8 @@ class Model(_catena.Model):
                 raise InputError(f"verify must be a positive error, not {verify}")
             if rate is not None and callable(control) and not isinstance(control, Traced):
                 raise InputError(
-                    "verify: a function that is asked at a rate may remember the first run",
-                    hint="compare two runs with other steps, or use a control without Python",
+                    "verify: a function called at a rate may carry state over from the first run",
+                    hint="compare two runs with different steps, or use a control without Python",
                 )
         for name, number, unit in (("alpha", alpha, "1/s"), ("beta", beta, "1/s²")):
             if number is not None and not (np.isfinite(number) and number > 0):
@@ -615,7 +616,7 @@ class Model(_catena.Model):
         if max_order is not None and (isinstance(max_order, bool) or max_order not in range(1, 6)):
             raise InputError(f"max_order must be a whole number from 1 to 5, not {max_order!r}")
         if unlimited and control is None:
-            raise InputError("unlimited: there is no control whose efforts actuators could limit")
+            raise InputError("unlimited: there is no control whose efforts the actuators could limit")
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         limits = _limits(limits)
@@ -688,20 +689,19 @@ class Model(_catena.Model):
         restitution: Union[None, float, Mapping[str, float]] = None,
         unlimited: bool = False,
     ) -> Ensemble:
-        """Moves many copies of the model in time at once, each from its own state: in the lanes of registers, on all cores.
+        """Simulates many copies of the model at once, each from its own state: in SIMD lanes, on all cores.
 
-        q (N, nq), v (N, nv): the starts; a single row serves all. States are recorded at the start and at the end, or every `interval` s.
+        q (N, nq), v (N, nv): the initial states; a single row is used for all. States are recorded at the start and at the end, or every `interval` s.
         method, rtol, atol, step: as in `simulate`.
-        Efforts are tau + stiffness (target - q) - damping v at joints with scalar coordinates, tau at others; each (nv,) or (N, nv), zero
-        unless given.
-        models: a model for each member, with the bodies and joints of this one and other numbers (`replace`).
-        seeds: in the place of q and v, a seed for each member, which starts from `random(seed)`.
-        control, rate, wrenches, events, limits, restitution, unlimited: as in `simulate`, in the place of tau, target, stiffness and damping; a
-        list of controls has one for each member. A function of Python is asked by all members.
+        Efforts are tau + stiffness (target - q) - damping v at joints without quaternions, tau at others; each (nv,) or (N, nv), default zero.
+        models: a model for each member, with the bodies and joints of this one and other parameters (`replace`).
+        seeds: instead of q and v, a seed for each member, which starts from `random(seed)`.
+        control, rate, wrenches, events, limits, restitution, unlimited: as in `simulate`, instead of tau, target, stiffness and damping; a
+        list of controls has one for each member. A single Python function is called for all members.
 
-        The bits of a member depend on nothing but its own numbers. Members that need dry friction, stops, events, controls that are no linear
-        feedback, loops, couplings, force elements or implicit methods run one by one on all cores, as `simulate` does it; the result says why.
-        A member that fails is in `failures`; what a function raises is raised here.
+        The result of a member depends on its own inputs alone, to the last bit. Members with dry friction, stops, events, controls other than
+        linear feedback, loops, couplings, force elements or implicit methods run one by one on all cores, as in `simulate`; `one_by_one` says why.
+        A member that fails is in `failures`; an exception of a function is raised here.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -711,7 +711,7 @@ class Model(_catena.Model):
         """
         if seeds is not None:
             if q is not None or v is not None:
-                raise InputError("seeds: q and v are given, too", hint="members start from random(seed), or from q and v")
+                raise InputError("seeds and q or v exclude each other", hint="members start from random(seed), or from q and v")
             starts = [self.random(_count("seed", seed)) for seed in seeds]
             q = np.array([start[0] for start in starts]).reshape(len(starts), self.nq)
             v = np.array([start[1] for start in starts]).reshape(len(starts), self.nv)
@@ -739,9 +739,9 @@ class Model(_catena.Model):
     ) -> Reached:
         """Inverse kinematics: joint positions that bring frames to target poses, near `start` (default: `neutral()`).
 
-        `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is wanted of the mass centre.
-        Joints stay within their limits, loops closed. The result says whether it `converged`; `residual` is what is left, in m and
-        rad.
+        `targets` maps names of links or frames to poses (4, 4) or positions (3,) in the world; `centre` is the target of the mass centre.
+        Joints stay within their limits (unless `limits` is False), and loops stay closed. The result says whether it `converged`; `residual`
+        is the largest remaining error, in m or rad.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> arm = catena.model("stanford")
@@ -767,12 +767,12 @@ class Model(_catena.Model):
         tolerance: float = 1e-9,
         iterations: int = 200,
     ) -> Followed:
-        """The motion of the joints that moves frames as wanted, in the coordinates of the world: for `inverse`, `catena.pd` and
+        """The joint motion that moves frames along target trajectories in the world: for `inverse`, `catena.pd` and
         `catena.computed_torque`.
 
         `t` (T,) are times, `targets` maps names of links or frames to poses (T, 4, 4) or positions (T, 3), `centre` is (T, 3). Each
-        instant is looked for from the one before, as by `reach`, and the first one from `start`. Velocities and accelerations are
-        those of polynomials through five neighbouring positions: instants must be close enough for that.
+        instant is solved as in `reach`, starting from the previous one, and the first one from `start`. Velocities and accelerations are
+        those of polynomials through five neighbouring positions: the instants must be close enough for that.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -796,9 +796,9 @@ class Model(_catena.Model):
         return Followed(times, q, v, a, bool((residual <= tolerance).all()), residual)
 
     def view(self, *, live: bool = False, browser: bool = True, port: int = 0) -> Viewer:
-        """Shows the model in a browser, with sliders for its joints; `live` simulates it there. `port` 0 is any that is free.
+        """Shows the model in a browser, with sliders for its joints; `live` simulates it there. `port` 0 chooses a free port.
 
-        The page is served on this computer alone until `close()` of what is returned, or the end of Python.
+        The page is served to this computer only, until `close()` of the returned viewer or the end of Python.
         """
         folder = tempfile.mkdtemp(prefix="catena-")
         path = os.path.join(folder, "model.json")
@@ -808,7 +808,7 @@ class Model(_catena.Model):
     # --- closed chains -----------------------------------------------------------------------------------------------
 
     def assemble(self, q: Any, v: Any = None, *, hold: Sequence[str] = (), time: float = 0.0) -> "Assembled":
-        """A closed state near a guess: `.q`, `.v`, and what was done. `hold` names joints or freedoms that stay as they are.
+        """The closed state near a guess: `.q`, `.v`, iterations, residuals and rank. `hold` names joints or freedoms that stay fixed.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -823,9 +823,9 @@ class Model(_catena.Model):
     def loads(
         self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, sharing: str = "all-joints", time: float = 0.0
     ) -> "Loads":
-        """Accelerations and what the joints carry at one state: `.joints` and `.constraints` map names to (6,), moment first, world
-        axes, on the child about its origin. Where rows depend on each other, `sharing` is "all-joints" (the shortest vector of all
-        loads) or "constraints".
+        """Accelerations and loads of the joints at one state: `.joints` and `.constraints` map names to (6,), moment first, world
+        axes, on the child about its origin. Where constraints are redundant, `sharing` is "all-joints" (the loads of least norm over all
+        joints and constraints) or "constraints" (over the constraints alone).
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
@@ -840,13 +840,13 @@ class Model(_catena.Model):
         )
 
     def accuracy(self, q: Any, v: Any = None, tau: Any = None, *, wrenches: Any = None, time: float = 0.0) -> "Accuracy":
-        """How many digits the accelerations of `forward` have at one state, q (nq,), v and tau (nv,): `.error` is their error relative to the largest
-        one, or to 1 rad/s² or m/s² where all are smaller, found by double-double arithmetic (32 digits). Inertia matrices that are
-        ill-conditioned, as with a heavy hand on light links, lose digits without any other sign.
+        """The accuracy of the accelerations of `forward` at one state, q (nq,), v and tau (nv,): `.error` is their error relative to the largest
+        one, or to 1 rad/s² or m/s² where all are smaller, found by double-double arithmetic (32 digits). With an ill-conditioned inertia
+        matrix, as of a heavy hand on light links, `forward` silently loses digits.
 
-        Of a model with loops, which must be closed at the state, it is the larger of `.arithmetic`, the difference at this state, and `.closing`, that at the nearest state
+        For a model with loops, which must be closed at the state, it is the larger of `.arithmetic`, the difference at this state, and `.closing`, that at the nearest state
         that is closed to 32 digits (`None` for a tree, and where no such state is found nearby: then `.error` is `None`, too). It costs about as much as fifty calls of `forward`.
-        What is left out is zero; `wrenches` as for `forward`.
+        v and tau default to zero; `wrenches` are as in `forward`.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -869,8 +869,8 @@ class Model(_catena.Model):
         wrenches: Any = None,
         time: float = 0.0,
     ) -> "Loads":
-        """The same by a formulation of Mufti's: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
-        "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; by the one that suits if none is named.
+        """Accelerations and loads at one state by one of Mufti's formulations: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
+        "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; the default suits the model.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
@@ -885,7 +885,7 @@ class Model(_catena.Model):
         )
 
     def doctor(self, q: Any = None, *, samples: int = 8, seed: int = 1, time: float = 0.0) -> "Diagnosis":
-        """What is wrong with a mechanism near a position: freedoms, dependent rows, loads that are not determined, what to change.
+        """A diagnosis of a mechanism near a position: freedoms, redundant constraints, loads that are not determined, suggested changes.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
 
         >>> print(catena.model("four-bar-1").doctor([1.2, -1.2, 1.2]).freedoms)
@@ -905,9 +905,9 @@ class Model(_catena.Model):
         notation: str = "catena",
         elimination: bool = False,
     ) -> "Equations":
-        """The equations of motion as text: "markdown", "latex", "html" or "sympy". `symbols` are the kinds of numbers that stay
-        symbols: "masses", "lengths", "inertias", "gravity", "rotors", "passive" (springs and dampers), "all"; or single ones, as "link2.mass", "joint1.damping". `style` is "closed" or
-        "recursive"; the latter has the `notation` "catena" or "paper", the variables of Saha's papers.
+        """The equations of motion as text: "markdown", "latex", "html" or "sympy". `symbols` names the parameters that stay
+        symbols: "masses", "lengths", "inertias", "gravity", "rotors", "passive" (springs and dampers), "all"; or single ones such as "link2.mass" or "joint1.damping". `style` is "closed" or
+        "recursive"; the latter has the `notation` "catena" or "paper" (the variables of Saha's papers).
         """
         names = [symbols] if isinstance(symbols, str) else list(symbols)
         return Equations(self._derive(format, names, style, notation, elimination), format)
@@ -924,10 +924,10 @@ class Model(_catena.Model):
         snap: float = 1e-14,
         casadi: bool = False,
     ) -> Dict[str, str]:
-        """Source code of this model's dynamics in "c", "rust", "python" or "matlab": names of files and their text, written to
-        `folder` if one is given. `functions` are those of `catena generate`; `parameters` are passed instead of written.
+        """Source code of this model's dynamics in "c", "rust", "python" or "matlab": a dictionary from file names to text, written to
+        `folder` if one is given. `functions` are those of `catena generate`; `parameters` become arguments instead of constants.
 
-        With `casadi` there is a file more, `NAME_casadi.c`: compiled into one library with `NAME.c`, it makes `inverse` and `forward` external
+        With `casadi` there is one more file, `NAME_casadi.c`: compiled into one library with `NAME.c`, it makes `inverse` and `forward` external
         functions of CasADi, called `NAME_casadi_inverse` and `NAME_casadi_forward`, with their Jacobians (docs/generated-code.md).
         """
         names = [parameters] if isinstance(parameters, str) else list(parameters)
@@ -940,7 +940,7 @@ class Model(_catena.Model):
         return files
 
     def count(self, functions: Sequence[str] = ("inverse", "forward", "inertia")) -> Dict[str, Tuple[int, int]]:
-        """Multiplications and additions of the simplified programs of these functions.
+        """Multiplications and additions of the simplified expressions of these functions.
 
         >>> sorted(catena.model("stanford").count())
         ['forward', 'inertia', 'inverse']
@@ -948,8 +948,8 @@ class Model(_catena.Model):
         return {name: (m, a) for name, m, a in self._count(list(functions))}
 
     def check(self, states: int = 10, *, seed: int = 1) -> "Laws":
-        """Every law and every pair of routes that applies to a tree, at random states; `.hold` tells whether all do, `.undecided` lists those that
-        the model is too ill-conditioned to decide in double precision: `accuracy` tells how many digits are left.
+        """Checks every law and every pair of algorithms that applies to a tree, at random states. `.hold` says whether all hold; `.undecided` lists
+        those that cannot be decided in double precision because the model is too ill-conditioned: `accuracy` says how many digits are left.
 
         >>> catena.model("planar3").check(2).hold
         True
@@ -957,7 +957,7 @@ class Model(_catena.Model):
         return Laws([Law(**law) for law in self._check(states, seed)])
 
     def space(self, q: Any, v: Any = None, *, point: Optional[Sequence[float]] = None, frame: Optional[str] = None) -> Dict[str, Any]:
-        """A robot that floats freely, in the variables of Saha's paper, at one state: v = (t_e; θ̇), t_e the twist (ω; ṙ) of a point E of the
+        """A free-floating robot in the variables of Saha's paper, at one state: v = (t_e; θ̇), t_e the twist (ω; ṙ) of a point E of the
         root link, world axes.
 
         `I_e`, `I_em`, `I_m`: blocks of the inertia matrix; `I_e_hat`, `alpha_e`, `U_m`, `m_hat`: of its factors I = U D Uᵀ; the generalized
@@ -978,7 +978,7 @@ class Model(_catena.Model):
         return arrays(at_state(self, "space", state_options(self, q, v), options))
 
     def barycentres(self, q: Any, v: Any = None) -> Dict[str, Any]:
-        """Augmented bodies of a tree that floats freely, at one state: `barycentres` (bodies, 3) in m, vectors `D` (bodies, bodies, 3) in m
+        """Augmented bodies of a free-floating tree, at one state: `barycentres` (bodies, 3) in m, vectors `D` (bodies, bodies, 3) in m
         and tensors `K` (bodies, …) in kg·m², world axes, as `catena barycentres` prints them.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
@@ -990,9 +990,9 @@ class Model(_catena.Model):
         return arrays(at_state(self, "barycentres", state_options(self, q, v)))
 
     def compare(self, q: Any, v: Any = None, tau: Any = None) -> Dict[str, Dict[str, Any]]:
-        """Accelerations and loads at one state by every formulation: by name the accelerations `a`, the multipliers, rank and condition, the
-        number of operations, and how far motion and loads are from those of cut loops, as `catena compare` prints them; `refused` tells why
-        a formulation has no answer.
+        """Accelerations and loads at one state by every formulation: by name the accelerations `a`, the multipliers, rank and condition number, the
+        number of operations, and the differences of motion and loads from those of "cut-loops", as `catena compare` prints them; `refused` says
+        why a formulation does not apply.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -1003,8 +1003,8 @@ class Model(_catena.Model):
         return arrays(at_state(self, "compare", state_options(self, q, v, tau))["formulations"])
 
     def rerooted(self, link: str, q: Any = None, v: Any = None) -> "Rerooted":
-        """The model of a tree that floats freely, numbered from another link: the free joint moves there, the joints between are reversed.
-        With one state q (nq,), v (nv,) also that state in the new coordinates.
+        """The model of a free-floating tree with another root link: the free joint moves there, the joints in between are reversed.
+        Given one state q (nq,), v (nv,), also this state in the new coordinates.
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
 
@@ -1019,23 +1019,23 @@ class Model(_catena.Model):
         return Rerooted(copy, *(state or (None, None)))
 
     def conformance_case(self, name: str, *, states: int = 3, seed: int = 1) -> str:
-        """A conformance case of this model as JSON, for other programs to be compared with."""
+        """A conformance case of this model as JSON, to compare other programs with."""
         return self._case(name, states, seed)
 
     def figure(self, q: Any, *, labels: Optional[Sequence[str]] = None, side_by_side: bool = True) -> str:
-        """Stick figures of one position or several as SVG."""
+        """Stick figures of one or several positions as SVG."""
         count = 1 if np.ndim(q) < 2 else len(q)
         return self._figure(q, list(labels) if labels is not None else [""] * count, side_by_side)
 
     def open_tree(self) -> "Model":
-        """The same tree without its constraints: every loop is open, every joint free of its couplings."""
+        """The tree without its constraints: every loop is open, and no joint is coupled to another."""
         document = json.loads(self.to_json())
         document.pop("constraint", None)
         return loads(json.dumps(document), "json")
 
 
 class Rerooted(NamedTuple):
-    """A model numbered from another link, and a state in its coordinates: q (nq,), v (nv,), None where none was given."""
+    """A model with another root link, and a state in its coordinates: q (nq,), v (nv,), or None if no state was given."""
 
     model: Model
     q: Optional[Array]
@@ -1062,7 +1062,7 @@ class Factorization:
 
     @property
     def D(self) -> Array:
-        """The diagonal: the inertia that each effort works against while what it carries moves freely."""
+        """The diagonal: the articulated-body inertia at each freedom, with the efforts of all joints outward of it held constant."""
         return self._both()[1]
 
     @property
@@ -1074,7 +1074,7 @@ class Factorization:
         return iter(self._both())
 
     def solve(self, b: Any, *, out: Optional[Array] = None) -> Array:
-        """x with I x = b in O(n) for each right-hand side, shapes as in `numpy.linalg.solve`: b (nv,) or (nv, k) for one state,
+        """Solves I x = b in O(n) for each right-hand side, with shapes as in `numpy.linalg.solve`: b (nv,) or (nv, k) for one state,
         (N, nv) or (N, nv, k) for many. Results are written to `out`, of the same shape, if it is given.
 
         >>> arm = catena.model("stanford")
@@ -1117,10 +1117,10 @@ class Factorization:
 
 
 class Complement(NamedTuple):
-    """The decoupled natural orthogonal complement of n bodies and nv freedoms, twists (ω; ċ) of the mass centres, world axes.
+    """The decoupled natural orthogonal complement of n bodies and nv freedoms, for twists (ω; ċ) of the mass centres in world axes.
 
-    `M` and `M_composite` have a block per body, `M_articulated`, `p`, `psi_hat`, `psi` and `m_hat` one per freedom; `T_l` and `T_d` are
-    `N_l` and `N_d` with a block per freedom. `N_dot` and `C` are zero without velocities.
+    `M` and `M_composite` have one block per body, `M_articulated`, `p`, `psi_hat`, `psi` and `m_hat` one per freedom; `T_l` and `T_d` are
+    `N_l` and `N_d` with one block per freedom. `N_dot` and `C` are zero if no velocities are given.
     """
 
     c: Array
@@ -1143,12 +1143,12 @@ class Complement(NamedTuple):
 
 
 class SteadyMotion(NamedTuple):
-    """Linear equations about a steady motion: dx/dt = A x + B δτ. x counts the `variables`: increments of positions and, with a prime, of
-    velocities; Z x are those of all positions, then of all velocities.
+    """Linear equations about a steady motion: dx/dt = A x + B δτ. x holds the `variables`: increments of positions and, with a prime, of
+    velocities; Z x are the increments of all positions, then of all velocities.
 
-    `values` are the eigenvalues of A, one of each conjugate pair, slowest first, without the `zeros` that are zero; `shapes` the amplitudes of all
-    freedoms, a row per mode. `residual` is the largest acceleration left. `q` and `v` are positions and velocities of the motion; where joints follow
-    others, those of all joints.
+    `values` are the nonzero eigenvalues of A, one of each conjugate pair, slowest first; `zeros` counts the others. `shapes` are the amplitudes of all
+    freedoms, one row per mode. `residual` is the largest remaining acceleration. `q` and `v` are the state of the motion; in a model with
+    couplings, that of all joints of the tree.
     """
 
     variables: Tuple[str, ...]
@@ -1166,8 +1166,8 @@ class SteadyMotion(NamedTuple):
 class Linearisation(NamedTuple):
     """Linear equations about an equilibrium: x = (y; dy/dt) of the `independent` freedoms, dx/dt = A x + B δτ, M ÿ + D ẏ + K y = Zᵀ δτ.
 
-    `values` are the eigenvalues of A, one of each conjugate pair, slowest first; `shapes` the amplitudes of all freedoms, a row per mode.
-    `residual` is the largest acceleration left at the equilibrium.
+    `values` are the eigenvalues of A, one of each conjugate pair, slowest first; `shapes` the amplitudes of all freedoms, one row per mode.
+    `residual` is the largest remaining acceleration at the equilibrium.
     """
 
     q: Array
@@ -1190,13 +1190,13 @@ class Linearisation(NamedTuple):
 
     @property
     def damping_ratios(self) -> Array:
-        """−Re λ / |λ|: 0 undamped, 1 without oscillation, negative where it grows; NaN for free motions, λ = 0."""
+        """−Re λ / |λ|: 0 undamped, 1 without oscillation, negative for growing modes; NaN for rigid-body modes, λ = 0."""
         size = np.abs(self.values)
         return np.divide(-self.values.real, size, out=np.full(size.shape, np.nan), where=size > 0)
 
 
 class Assembled(NamedTuple):
-    """A closed state: positions and velocities, iterations, what is left open (position, velocity), rows, their rank, freedoms."""
+    """A closed state: positions and velocities, iterations, residuals (position, velocity), constraint rows, their rank, freedoms."""
 
     q: Array
     v: Array
@@ -1208,7 +1208,7 @@ class Assembled(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """Accelerations, loads by name of joint and constraint (6,), multipliers, rank of the rows, residual (where it is known)."""
+    """Accelerations, loads (6,) by name of joint or constraint, multipliers, rank of the constraints, residual (if known)."""
 
     accelerations: Array
     joints: Dict[str, Array]
@@ -1219,8 +1219,8 @@ class Loads(NamedTuple):
 
 
 class Accuracy(NamedTuple):
-    """Errors of accelerations, relative to the largest one: `error` the larger of `arithmetic` and `closing`; by how much the state violates the
-    constraints (m or rad, m/s or rad/s), and the length of the largest row that counts as dependent, as a fraction of the largest one."""
+    """Errors of accelerations, relative to the largest one: `error` is the larger of `arithmetic` and `closing`. `violation` is how far the state
+    violates the constraints (m or rad, m/s or rad/s), `ignored` the length of the largest row treated as dependent, as a fraction of the largest row."""
 
     error: Optional[float]
     arithmetic: float
@@ -1230,7 +1230,7 @@ class Accuracy(NamedTuple):
 
 
 class Diagnosis:
-    """What the doctor found. Its text says all of it; the numbers are attributes (`freedoms`, `redundant`, `singular`, …)."""
+    """The diagnosis of a mechanism. Its text has all findings; the numbers are attributes (`freedoms`, `redundant`, `singular`, …)."""
 
     def __init__(self, q: Array, record: Dict[str, Any]) -> None:
         self.q, self.record = q, record
@@ -1272,8 +1272,8 @@ class Diagnosis:
 
 
 class Law(NamedTuple):
-    """A law, the two routes compared, the worst relative residual (`None` where one of them has no answer), what is allowed, and whether it holds.
-    Where the model is too ill-conditioned to decide, more than 1e-6 is allowed: then the law neither holds nor fails, and `decided` is false."""
+    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no result), the tolerance, and whether it holds.
+    If the model is so ill-conditioned that the tolerance exceeds 1e-6, the law neither holds nor fails, and `decided` is false."""
 
     law: str
     routes: str
@@ -1284,7 +1284,7 @@ class Law(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """In a word: ok, undecided or FAILS."""
+        """One word: ok, undecided or FAILS."""
         return "ok" if self.holds else "FAILS" if self.decided else "undecided"
 
 
@@ -1293,12 +1293,12 @@ class Laws(list):
 
     @property
     def hold(self) -> bool:
-        """Do all of them? One that is undecided does not."""
+        """True if all laws hold. An undecided law does not hold."""
         return all(law.holds for law in self)
 
     @property
     def undecided(self) -> "Laws":
-        """Those that the model is too ill-conditioned to decide."""
+        """The laws that cannot be decided because the model is too ill-conditioned."""
         return Laws(law for law in self if not law.decided)
 
     def __repr__(self) -> str:
@@ -1315,7 +1315,7 @@ class Laws(list):
 
 
 class Equations(str):
-    """Equations of motion as text, shown as mathematics in notebooks."""
+    """Equations of motion as text; notebooks typeset them."""
 
     format: str
 
@@ -1333,25 +1333,25 @@ class Equations(str):
     def _repr_latex_(self) -> Optional[str]:
         if self.format != "latex":
             return None
-        # a page shows formulas, not documents
+        # a notebook shows formulas, not documents
         blocks = re.findall(r"\\begin\{align\*\}(.*?)\\end\{align\*\}", self, re.DOTALL)
         return "\n\n".join(f"$$\n\\begin{{aligned}}{block}\\end{{aligned}}\n$$" for block in blocks)
 
 
 def _residual(x: Optional[float]) -> str:
-    """A residual, or that there is none."""
-    return "no answer" if x is None else f"{x:.1e}"
+    """A residual as text, also where there is none."""
+    return "no result" if x is None else f"{x:.1e}"
 
 
 def _count(name: str, value: Any) -> int:
-    """A number of things."""
+    """A count."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError(f"{name} must be a whole number, not {value!r}")
     return int(value)
 
 
 def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float], driven: bool) -> Tuple[str, Optional[float]]:
-    """Method and step of a run; with a rate one step of rk4 in each interval of control, unless told otherwise."""
+    """Method and step of a run; with a rate the default is one step of rk4 in each control interval."""
     if rate is not None:
         if not (np.isfinite(rate) and rate > 0):
             raise InputError(f"rate must be a positive number of Hz, not {rate}")
@@ -1363,7 +1363,7 @@ def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float
 
 
 def _limits(limits: Union[bool, str]) -> str:
-    """What joint limits do."""
+    """How joint limits are treated."""
     if isinstance(limits, (bool, np.bool_)):
         limits = "report" if limits else "ignore"
     if limits not in ("ignore", "report", "stop", "soft"):
@@ -1391,15 +1391,15 @@ def _controls(control: Any) -> List[Any]:
 
 
 def _events(events: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """Events that are some."""
+    """Checked events."""
     for name, event in (events or {}).items():
         if not callable(event) and not (isinstance(event, tuple) and event and event[0] in ("plane", "reaches")):
-            raise InputError(f"event `{name}` is no event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)")
+            raise InputError(f"event `{name}` is not an event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)")
     return dict(events or {})
 
 
 def _bar(duration: float) -> Tuple[Any, Any]:
-    """A function that moves a bar of tqdm, and the bar; nothing where tqdm is not installed."""
+    """A function that updates a tqdm progress bar, and the bar; nothing if tqdm is not installed."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -1413,7 +1413,7 @@ def _bar(duration: float) -> Tuple[Any, Any]:
 
 
 def verify(path: PathLike) -> Dict[str, Any]:
-    """Compares catena with a conformance case, a file of numbers that somebody computed: `["passed"]` and every quantity."""
+    """Compares catena with a conformance case, a file of reference results from another program: `["passed"]` and every quantity."""
     return _catena.verify(os.fspath(path))
 
 
@@ -1459,10 +1459,10 @@ def load(
     """Reads a model file: `.toml` or `.json` in catena's own format, `.urdf`, `.mjcf`, `.sdf`, or `.xml`
     with one of these three in it.
 
-    `base` is "fixed" or "free": how the root link is held; that of a URDF is fixed unless asked, a link of an SDF without a joint to
-    the world is free. `strict` refuses inertias that no rigid body can have, `ignore_unknown` leaves out elements that are not
-    understood. `ignore` names what of an MJCF or SDF file is left out although it changes the dynamics, such as "fluid" or "wind";
-    without it the file is refused. What was assumed is in `model.assumptions`.
+    `base` is "fixed" or "free": how the root link is held. By default the root of a URDF is fixed, and a link of an SDF without a joint to
+    the world is free. `strict` rejects inertias that no rigid body can have, `ignore_unknown` ignores elements that are not
+    supported. `ignore` names elements of an MJCF or SDF file to ignore although they change the dynamics, such as "fluid" or "wind";
+    otherwise a file with such elements is rejected. `model.assumptions` lists what was assumed.
     """
     model = Model()
     model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
@@ -1485,7 +1485,7 @@ def loads(
 
 
 def _names(what: str, names: Sequence[str]) -> List[str]:
-    """A list of names; a string would be a list of its letters."""
+    """A list of names; a string would be read as a list of its letters."""
     if isinstance(names, str):
         raise InputError(f'{what} must be a list of names such as ["{names}"], not one string')
     return list(names)
@@ -1503,5 +1503,5 @@ def model(name: str) -> Model:
 
 
 def models() -> Dict[str, str]:
-    """Names of the embedded models, with a line about each."""
+    """Names of the embedded models, with a one-line description of each."""
     return dict(_catena.embedded_models())

@@ -1,7 +1,7 @@
-"""Samples of a study on a cluster of Ray.
+"""Samples of a study on a Ray cluster.
 
-The driver cuts what is missing into chunks, sends them to workers, and hands what comes back to the ledger of the study, which
-takes every sample once. A worker gets the study with its files as bytes, so that nodes share no disk, and computes a
+The driver splits the missing samples into chunks, sends them to workers, and passes the results to the ledger of the study, which
+takes every sample once. A worker gets the study with its files as bytes, so that nodes need no shared disk, and computes a
 chunk with the same code as threads do. A chunk that is lost with its worker or its node is computed again.
 
 `python -m catena._ray` does this for the program `catena`: see crates/catena-cli/src/commands/sweep/ray.rs.
@@ -44,7 +44,7 @@ LOOK = 1.0
 
 
 class Work(NamedTuple):
-    """What a cluster has done: chunks, processes and nodes that computed them, chunks that were lost and repeated, seconds of computation by the clock and of processors."""
+    """The work of a cluster: chunks, processes and nodes that computed them, chunks lost and repeated, wall-clock seconds and processor seconds of computation."""
 
     chunks: int
     workers: int
@@ -63,7 +63,7 @@ class Chunk(NamedTuple):
 
 
 class Sizes:
-    """How many samples a chunk has: as many as take the wanted time, by the time that samples took so far."""
+    """The number of samples in a chunk: as many as take the target time, estimated from earlier samples."""
 
     def __init__(self) -> None:
         self._seconds: Optional[float] = None  # of a sample
@@ -71,18 +71,18 @@ class Sizes:
         self._overhead = 0.0  # seconds of the driver for a chunk
 
     def note(self, samples: int, seconds: float, overhead: float) -> None:
-        """A chunk has taken this time, and the driver that much for it."""
+        """Records the time of a chunk and the overhead of the driver for it."""
         own = max(seconds, 1e-9) / samples
         self._seconds = own if self._seconds is None else 0.7 * self._seconds + 0.3 * own
         self._overhead = 0.9 * self._overhead + 0.1 * overhead
         self._largest = max(self._largest, samples)
 
     def target(self, processors: int) -> float:
-        """Seconds of a chunk: more where so many processors would keep the driver busy."""
+        """Seconds of a chunk: more if so many processors would overload the driver."""
         return min(max(TARGET, processors * self._overhead / BUSY), LONGEST)
 
     def next(self, left: int, processors: int) -> int:
-        """Samples of the next chunk; towards the end they shrink, so that processors end together."""
+        """Samples of the next chunk; chunks shrink towards the end, so that all processors finish together."""
         if self._seconds is None:
             return 1
         wanted = min(int(self.target(processors) / self._seconds), GROWTH * self._largest)
@@ -90,14 +90,14 @@ class Sizes:
 
 
 class Queue:
-    """Samples that are to be sent."""
+    """Samples that have not been sent."""
 
     def __init__(self, ranges: Iterable[Tuple[int, int]]) -> None:
         self._chunks: Deque[Chunk] = collections.deque(Chunk(first, end) for first, end in ranges)
         self.left = sum(chunk.end - chunk.first for chunk in self._chunks)
 
     def cut(self, size: int) -> Chunk:
-        """The next samples, so many at most."""
+        """The next samples, at most `size`."""
         chunk = self._chunks.popleft()
         if chunk.end - chunk.first > size:
             self._chunks.appendleft(chunk._replace(first=chunk.first + size))
@@ -106,12 +106,12 @@ class Queue:
         return chunk
 
     def back(self, chunk: Chunk) -> None:
-        """Takes a chunk back that was lost: in halves, so that a sample that ends its worker is found."""
+        """Queues a lost chunk again: in halves, so that a sample that crashes its worker is found."""
         count = chunk.end - chunk.first
         if count == 1 and chunk.deaths + 1 >= DEATHS:
             raise Error(
-                f"sample {chunk.first} has ended its worker {DEATHS} times",
-                hint="does a node have too little memory? compute the sample alone: Study.run([index]); finished samples are kept",
+                f"sample {chunk.first} has crashed its worker {DEATHS} times",
+                hint="check the memory of the nodes, and compute the sample alone: Study.run([index]); finished samples are kept",
             )
         middle = chunk.first + (count + 1) // 2
         for first, end in ((middle, chunk.end), (chunk.first, middle)):
@@ -125,7 +125,7 @@ _kept: Tuple[Optional[str], Any] = (None, None)
 
 
 def samples(check: str, parcel: List[Any], first: int, end: int) -> Tuple[bytes, Tuple[float, float], str, Optional[Tuple[str, Optional[str]]]]:
-    """On a worker: samples as lines of a journal, the seconds they took by the clock and of the processor, the process, and what was wrong."""
+    """On a worker: samples as lines of a journal, their wall-clock and processor seconds, the process, and the error, if any."""
     global _kept
     import ray
 
@@ -155,14 +155,14 @@ def _imported() -> Any:
 
 
 def _expect_someone(address: Optional[str]) -> None:
-    """Ray would try for minutes to reach an address where nobody listens."""
+    """Fails fast if nothing listens at an address: Ray would try for minutes."""
     host, _, port = (address or "").rpartition(":")
     if host and port.isdecimal() and "/" not in host:
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()
 
 
 class Cluster:
-    """A cluster that was joined; it is left at the end, unless the caller had joined it before."""
+    """A connection to a cluster; it is closed at the end, unless the caller opened it."""
 
     def __init__(self, address: Optional[str] = None) -> None:
         self.ray = _imported()
@@ -174,7 +174,7 @@ class Cluster:
             except (OSError, OverflowError, RuntimeError, ValueError) as error:
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 raise UnsupportedError(
-                    f"no cluster of Ray at {address or 'any address'}: {reason}",
+                    f"no Ray cluster at {address or 'any address'}: {reason}",
                     hint="start one with `ray start --head`, and give its address as HOST:PORT",
                 ) from None
 
@@ -193,9 +193,9 @@ class Cluster:
         measures: Sequence[Tuple[str, str, Callable[..., float]]] = (),
         record: Sequence[str] = (),
     ) -> Work:
-        """Computes samples; `take` gets them as lines of a journal, chunk by chunk, as they come.
+        """Computes samples; `take` gets them as lines of a journal, chunk by chunk, as they arrive.
 
-        `measures` are those of the study that are functions of Python, `record` columns that they need.
+        `measures` are the measures of the study that are Python functions, `record` the columns that they need.
         """
         ray, lost_with_worker = self.ray, _losses(self.ray)
         task = ray.remote(samples).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD", name="catena.samples")
@@ -246,13 +246,13 @@ class Cluster:
 
 
 def _losses(ray: Any) -> Tuple[type, ...]:
-    """What Ray raises where a worker or a node was lost, and the samples with it."""
+    """The exceptions of Ray for a worker or a node that was lost, and the samples with it."""
     known = ray.exceptions
     return (known.WorkerCrashedError, known.NodeDiedError, known.OutOfMemoryError, known.ObjectLostError)
 
 
 def _end_with_stdin() -> None:
-    """Ends this process when whoever started it has gone, in whatever way."""
+    """Ends this process when its parent has ended, for any reason."""
     while sys.stdin.buffer.read1(65536):
         pass
     threading.Timer(10.0, lambda: os._exit(1)).start()
@@ -260,7 +260,7 @@ def _end_with_stdin() -> None:
 
 
 def main() -> int:
-    """Carries out what the program `catena` asks for on stdin; samples go to stdout."""
+    """Computes what the program `catena` requests on stdin; samples go to stdout."""
     # the output of Ray and its libraries is not a reply
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Inverse kinematics: positions and motions that put frames where they are wanted."""
+"""Inverse kinematics: positions and motions that bring frames to their targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray
 
 
 class Reached(NamedTuple):
-    """Positions, whether they put the frames within the tolerance, what is left (m and rad, the largest), steps taken."""
+    """Positions, whether all targets are met within the tolerance, the largest remaining error (m or rad), iterations."""
 
     q: Array
     converged: bool
@@ -22,7 +22,7 @@ class Reached(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """A motion: times (T,), q (T, nq), v and a (T, nv); whether every instant was reached, and what is left at each (m and rad), (T,)."""
+    """A motion: times (T,), q (T, nq), v and a (T, nv); whether every instant converged, and the largest remaining error of each (m or rad), (T,)."""
 
     t: Array
     q: Array
@@ -53,7 +53,7 @@ def _rows(name: str, target: Any, instants: Optional[int], is_pose_allowed: bool
         rotations = poses[:, :3, :3]
         orthogonal = np.allclose(rotations @ rotations.swapaxes(1, 2), np.eye(3), atol=1e-6)
         if not (orthogonal and (np.linalg.det(rotations) > 0).all()):
-            raise InputError(f"{name} has no rotation in its upper left corner")
+            raise InputError(f"{name} is not a pose: its upper left 3×3 block is not a rotation")
         return poses[:, :3].reshape(-1, 12).tolist()
     before = "" if instants is None else f"{instants}, "
     expected = f"({before}3)" if instants is not None else "(3,)"
@@ -67,12 +67,12 @@ def _rows(name: str, target: Any, instants: Optional[int], is_pose_allowed: bool
 def wanted(
     targets: Optional[Mapping[str, Any]], centre: Any, instants: Optional[int] = None
 ) -> List[Tuple[Optional[str], List[List[float]]]]:
-    """What is wanted of frames by name, and of the mass centre, which has none."""
+    """The targets of frames by name, and of the mass centre, which has no name."""
     found: List[Tuple[Optional[str], List[List[float]]]] = []
     for frame, target in (targets or {}).items():
         found.append((frame, _rows(f"the target of `{frame}`", target, instants, True)))
     if centre is not None:
         found.append((None, _rows("the target of the mass centre", centre, instants, False)))
     if not found:
-        raise InputError("nothing is wanted", hint='give {"hand": pose} or centre=(x, y, z)')
+        raise InputError("there is no target", hint='give {"hand": pose} or centre=(x, y, z)')
     return found

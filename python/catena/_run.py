@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: samples, events, the audit, files and plots."""
+"""The results of a simulation: samples, events, the audit, files and plots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 class Finding(NamedTuple):
-    """A law of mechanics: the worst relative error over the run, what is allowed, when; `kept` is None where nothing was to see."""
+    """A law of mechanics: the largest relative error over the run, the error allowed, and when it was largest; `kept` is None where the law could not be checked."""
 
     law: str
     worst: Optional[float]
@@ -37,9 +37,9 @@ class Finding(NamedTuple):
 class Audit:
     """The audit of a run: the laws, steps taken, work done.
 
-    `kept` tells whether every law was; `findings` lists them; `steps`, `rejected` and `evaluations` say what it took; `work` and
+    `kept` says whether every law was kept; `findings` lists the laws; `steps`, `rejected` and `evaluations` are the cost; `work` and
     `dissipated` are in J; `forces` has the energy of every force element at the start and at the end.
-    `held` lists what dry friction held, `stops` what joint limits stopped: `impacts`, the energy they took (`lost`), `rests` and how long.
+    `held` lists the joints that dry friction held, `stops` those that reached a stop: `impacts`, the energy lost in them (`lost`), `rests` and how long.
     """
 
     def __init__(self, record: Dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Audit:
 
     @property
     def kept(self) -> bool:
-        """Was every law kept?"""
+        """True if every law was kept."""
         return all(finding.kept is not False for finding in self.findings)
 
     def __getitem__(self, law: str) -> Finding:
@@ -84,7 +84,7 @@ class Audit:
 
 class Run:
     """A run: t (S,), q (S, nq), v, a, tau, friction and stops (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
-    dissipated (S,); `events` is a list of (name, time); `audit` tells whether the laws of mechanics were kept."""
+    dissipated (S,); `events` is a list of (name, time); `audit` says whether the laws of mechanics were kept."""
 
     t: np.ndarray
     q: np.ndarray
@@ -123,16 +123,16 @@ class Run:
         self._data.save(os.fspath(path), overwrite)
 
     def report(self, path: "str | os.PathLike[str]") -> None:
-        """Writes the run as one page that opens offline: animation, curves, audit, model (`catena report`)."""
+        """Writes the run as one self-contained HTML page: animation, curves, audit, model (`catena report`)."""
         with tempfile.TemporaryDirectory(prefix="catena-") as folder:
             file = os.path.join(folder, "run.parquet")
             self.save(file)
             program("report", file, "-o", os.fspath(path))
 
     def view(self, *others: "Run", browser: bool = True, port: int = 0) -> Viewer:
-        """Shows the run in a browser, laid over `others` if there are any: motion, curves, audit. `port` 0 is any that is free.
+        """Shows the run in a browser, overlaid on `others` if there are any: motion, curves, audit. `port` 0 chooses a free port.
 
-        The page is served on this computer alone until `close()` of what is returned, or the end of Python.
+        The page is served to this computer only, until `close()` of the returned viewer or the end of Python.
         """
         folder = tempfile.mkdtemp(prefix="catena-")
         files = []
@@ -143,7 +143,7 @@ class Run:
 
     @property
     def metadata(self) -> Dict[str, Any]:
-        """What the run was made with, as it is stored with `save`."""
+        """The settings of the run, as `save` stores them."""
         return self._data.metadata
 
     def to_dict(self) -> Dict[str, np.ndarray]:
@@ -157,7 +157,7 @@ class Run:
         return dict(self._data.columns())
 
     def to_polars(self) -> Any:
-        """The run as a data frame of polars, which must be installed (`pip install catena[polars]`)."""
+        """The run as a Polars data frame; Polars must be installed (`pip install catena[polars]`)."""
         try:
             import polars
         except ImportError:
@@ -165,7 +165,7 @@ class Run:
         return polars.DataFrame(self.to_dict())
 
     def to_pandas(self) -> Any:
-        """The run as a data frame of pandas, which must be installed."""
+        """The run as a pandas data frame; pandas must be installed."""
         try:
             import pandas
         except ImportError:
@@ -181,9 +181,9 @@ class Run:
         return text
 
     def plot(self) -> Any:
-        """Draws positions, velocities, efforts and energies with matplotlib, which must be installed; gives the figure.
+        """Plots positions, velocities, efforts and energies with matplotlib, which must be installed, and returns the figure.
 
-        `svg` needs nothing."""
+        `svg` needs no other package."""
         try:
             from matplotlib import pyplot
         except ImportError:
@@ -205,7 +205,7 @@ class Run:
         return figure
 
     def strip(self, count: int = 8) -> str:
-        """Stick figures at equal times as SVG."""
+        """Stick figures at equally spaced times as SVG."""
         rows = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
         # a run has all coordinates of the tree
         model = self.model.open_tree() if self.model.couplings else self.model

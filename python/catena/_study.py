@@ -16,7 +16,7 @@ Array = np.ndarray
 
 
 class Results(NamedTuple):
-    """Samples: their indices (N,), values of the parameters and measures by name, (N,) each (NaN where a sample failed), why they failed."""
+    """Samples: their indices (N,), values of the parameters and measures by name, (N,) each (measures are NaN where a sample failed), reasons of failures."""
 
     sample: Array
     values: Dict[str, Array]
@@ -25,7 +25,7 @@ class Results(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """The best point of a search: values of the parameters, measures, whether the constraints are satisfied; `history` has every point that was tried,
+    """The best point of a search: values of the parameters, measures, whether the constraints are satisfied; `history` has every point tried,
     in the order of `catena optimize --json`."""
 
     values: Dict[str, float]
@@ -36,7 +36,7 @@ class Optimum(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A sample of a study, as measures in Python get it: the values of the parameters, and the columns of its run, by name; `columns["time"]` are the instants."""
+    """A sample of a study, the argument of measures in Python: the values of the parameters, and the columns of its run, by name; `columns["time"]` are the times."""
 
     values: Dict[str, float]
     columns: Dict[str, Array]
@@ -55,7 +55,7 @@ class _Measure:
 
 
 def _source(function: Callable[[Sample], float]) -> str:
-    """What a function is: its text, or its code where there is no text."""
+    """What identifies a function: its source text, or its code where there is no text."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -68,9 +68,9 @@ def _source(function: Callable[[Sample], float]) -> str:
 class Study:
     """A study file: what varies, what runs, what is measured (docs/studies.md).
 
-    A sample is a function of its index alone, so that any process may compute any of them: `study.run(range(0, 100))`.
+    A sample is a function of its index alone, so that any process can compute any sample: `study.run(range(0, 100))`.
 
-    `measures` adds functions of a `Sample` to the measures of the file; `record` names columns that they need beside those that every run has.
+    `measures` adds functions of a `Sample` to the measures of the file; `record` names columns that they need in addition to those of every run.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the study."""
         return self._data.name
 
     @property
@@ -116,11 +116,11 @@ class Study:
         return dict(self._data.measures)
 
     def values(self, samples: Optional[Iterable[int]] = None) -> Dict[str, Array]:
-        """The values of the parameters in samples, by name: all of them unless indices are given."""
+        """The values of the parameters, by name: of all samples unless indices are given."""
         return self._named(self._data.values(self._indices(samples)))
 
     def run(self, samples: Optional[Iterable[int]] = None, threads: int = 0) -> Results:
-        """Computes samples: all of them unless indices are given. 0 threads are as many as there are processors."""
+        """Computes samples: all of them unless indices are given. With `threads=0` there are as many threads as processors."""
         return self._results(self._data.run(self._indices(samples), _threads(threads)))
 
     def sweep(
@@ -135,7 +135,7 @@ class Study:
     ) -> Results:
         """Computes all samples and writes them to a file, .parquet or .csv, as `catena sweep` does.
 
-        `engine="ray"` computes them on a cluster of Ray: the one this process has joined (`ray.init`), else the one at
+        `engine="ray"` computes them on a Ray cluster: the one this process has joined (`ray.init`), else the one at
         `address`, else one that Ray finds or starts. The file is the same.
         """
         if resume and overwrite:
@@ -143,12 +143,12 @@ class Study:
         mode = "resume" if resume else "overwrite" if overwrite else "new"
         if engine == "ray":
             if threads:
-                raise InputError("threads do not go with engine \"ray\"", hint="a cluster uses all its processors")
+                raise InputError("threads cannot be combined with engine \"ray\"", hint="a cluster uses all its processors")
             return self._on_cluster(os.fspath(output), mode, address)
         if engine != "threads":
             raise InputError(f"there is no engine {engine!r}", hint='use "threads" or "ray"')
         if address is not None:
-            raise InputError("an address goes with engine \"ray\"", hint='give engine="ray" too')
+            raise InputError("address needs engine \"ray\"", hint='give engine="ray" too')
         return self._results(self._data.sweep(os.fspath(output), mode, _threads(threads)))
 
     def _on_cluster(self, output: str, mode: str, address: Optional[str]) -> Results:
@@ -167,7 +167,7 @@ class Study:
         return indices
 
     def _named(self, rows: List[List[float]]) -> Dict[str, Array]:
-        """Values by the names of the parameters; texts where these are texts."""
+        """Values by the names of the parameters; text where the values are text."""
         values = np.array(rows).reshape(-1, len(self.parameters))
         columns = {}
         for k, (name, words) in enumerate(zip(self.parameters, self._data.words)):
@@ -187,7 +187,7 @@ class Study:
 
 def _threads(threads: int) -> int:
     if not 0 <= threads <= 1024:
-        raise InputError(f"{threads} threads", hint="0 is as many as there are processors")
+        raise InputError(f"threads must be from 0 to 1024, not {threads}", hint="0 uses all processors")
     return threads
 
 
@@ -201,16 +201,16 @@ def sweep(
     engine: str = "threads",
     address: Optional[str] = None,
 ) -> Results:
-    """Carries a study file out and writes its results, .parquet or .csv; on a cluster with `engine="ray"`."""
+    """Computes all samples of a study file and writes the results, .parquet or .csv; on a cluster with `engine="ray"`."""
     return Study(study).sweep(
         output, resume=resume, overwrite=overwrite, threads=threads, engine=engine, address=address
     )
 
 
 def optimize(study: Union[str, "os.PathLike[str]"]) -> Optimum:
-    """Searches the values of parameters for which a measure of a study file with [optimize] is best, as `catena optimize` does.
+    """Finds the parameter values that optimize a measure of a study file with [optimize], as `catena optimize` does.
 
-    Where no point satisfies the constraints, `satisfies` is False and the nearest point is given.
+    If no point satisfies the constraints, `satisfies` is False and the result is the point that violates them least.
     """
     found = _catena.optimize(os.fspath(study))
     best = found["history"][found["best"]]

@@ -1,4 +1,4 @@
-"""Control functions written in Python that run as machine code: called once with symbols, compared with themselves, then never called again."""
+"""Control functions written in Python that run as machine code: traced once with symbols and compared with the function, which no run calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _catena
 from ._control import Control
 from .errors import Error, InputError
 
-_USE = "use np.where(condition, yes, no), np.minimum, np.maximum or np.clip; or hand the function itself to `simulate`, which then calls it"
+_USE = "use np.where(condition, yes, no), np.minimum, np.maximum or np.clip; or pass the function itself to `simulate`, which then calls it"
 _STATES = 8
 _APART = 1e-9
 
@@ -107,7 +107,7 @@ class _Number:
     def __float__(self) -> float:
         raise InputError(
             "the function needs the value of a number that is not known when it is traced",
-            hint="np.sin instead of math.sin; np.zeros_like(q) instead of np.zeros(n) for what is filled with results; " + _USE,
+            hint="use np.sin instead of math.sin, and np.zeros_like(q) instead of np.zeros(n) for arrays of results; " + _USE,
         )
 
     __int__ = __index__ = __round__ = __floor__ = __float__  # type: ignore[assignment]
@@ -120,7 +120,7 @@ class _Number:
 
 
 def _scalar(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator that leaves arrays to NumPy, which asks it for every entry."""
+    """An operator that leaves arrays to NumPy, which calls it for every entry."""
 
     def apply(self: Any, x: Any) -> Any:
         return NotImplemented if isinstance(x, np.ndarray) else operator(self, x)
@@ -241,7 +241,7 @@ _PLAIN |= {"bitwise_and", "bitwise_or", "invert", "vecdot", "matvec", "vecmat"}
 
 
 def _plain(x: Any) -> Any:
-    """Without the class of its own."""
+    """A plain array of objects."""
     if isinstance(x, (_Number, _Condition)):
         box = np.empty((), dtype=object)
         box[()] = x
@@ -261,8 +261,8 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, options: Any) -> Any:
     if out is not None:
         if any(place is not None and place.dtype != object for place in out):
             raise InputError(
-                "an array of floats cannot take symbolic numbers",
-                hint="np.zeros_like(q) instead of np.zeros(n), or x = x + y instead of x += y",
+                "an array of floats cannot hold symbolic numbers",
+                hint="use np.zeros_like(q) instead of np.zeros(n), or x = x + y instead of x += y",
             )
         options["out"] = tuple(np.asarray(place) for place in out)
     given = [_plain(x) for x in inputs]
@@ -279,7 +279,7 @@ def _ufunc(ufunc: Any, method: str, inputs: Any, options: Any) -> Any:
     else:
         raise InputError(
             f"a traced function cannot use np.{name}",
-            hint="docs/python.md lists what it can use; any function can be called instead: hand it to `simulate` as it is",
+            hint="docs/python.md lists what it can use; or pass the function itself to `simulate`, which then calls it",
         )
     return out[0] if out is not None and out[0] is not None else _own(found)
 
@@ -322,20 +322,20 @@ def _efforts(given: Any, nv: int) -> List[Any]:
         found = None
     if found is None or found.shape != (nv,):
         shape = "rows of different lengths" if found is None else f"the shape {found.shape}"
-        raise InputError(f"what the control function returns has {shape}, not ({nv},)")
+        raise InputError(f"the value returned by the control function has {shape}, expected ({nv},)")
     for x in found:
         if isinstance(x, (bool, np.bool_)) or not isinstance(x, (_Number, int, float, np.integer, np.floating)):
-            raise InputError(f"what the control function returns holds {type(x).__name__}, not real numbers")
+            raise InputError(f"the value returned by the control function contains {type(x).__name__}, not real numbers")
     return list(found)
 
 
 def traced(function: Callable[..., Any], model: Any) -> Traced:
-    """A control function (t, q, v) → efforts (nv,) that runs as machine code: it is called now, with symbols, and never during a run.
+    """A control function (t, q, v) → efforts (nv,) compiled to machine code: the function is called now, with symbols, and never during a run.
 
-    Arithmetic, `@` with constant matrices, np.where, np.minimum, np.maximum, np.clip, np.abs, np.sign, np.sqrt, sines, their inverses and
-    hyperbolic relatives, np.exp, np.log, np.floor, np.ceil, np.arctan2, np.hypot and sums are understood. Numbers that it takes from elsewhere
-    are constants from now on. The result is compared with the function at random states; one that remembers, draws random numbers or looks at a
-    clock is refused, and so is one that branches on a value. Pickling traces the function again, where it is loaded.
+    It can use arithmetic, `@` with constant matrices, np.where, np.minimum, np.maximum, np.clip, np.abs, np.sign, np.sqrt, trigonometric and
+    hyperbolic functions, np.exp, np.log, np.floor, np.ceil, np.arctan2, np.hypot and sums. The values of outside variables are
+    constants from then on. The result is compared with the function at random states. A function that keeps state, draws random numbers or reads
+    a clock is rejected, and so is one that branches on a value. Unpickling traces the function again.
 
     >>> arm = catena.model("planar3")
     >>> def control(t, q, v):
@@ -346,7 +346,7 @@ def traced(function: Callable[..., Any], model: Any) -> Traced:
     True
     """
     if not callable(function):
-        raise InputError("traced takes a function (t, q, v)", hint="other controls need no trace")
+        raise InputError("traced takes a function (t, q, v)", hint="other controls need no tracing")
     # a run has all coordinates of the tree
     tree = model.open_tree()
     nq, nv = tree.nq, tree.nv
@@ -371,18 +371,18 @@ def traced(function: Callable[..., Any], model: Any) -> Traced:
     except (TypeError, ValueError) as error:
         if isinstance(error, Error):
             raise
-        raise InputError(f"the function cannot be traced: {error}", hint="docs/python.md lists what it can use; any function can be called instead") from error
+        raise InputError(f"the function cannot be traced: {error}", hint="docs/python.md lists what it can use; or pass the function itself to `simulate`, which then calls it") from error
     after = asked()
     if not np.array_equal(before, after, equal_nan=True):
         raise InputError(
-            "the function gives two answers at one time and state: it remembers something, or looks at a clock or at random numbers",
-            hint="such a function is called, not traced: hand it to `simulate` as it is",
+            "the function gives two results at one time and state: it keeps state, reads a clock or draws random numbers",
+            hint="such a function cannot be traced: pass the function itself to `simulate`, which then calls it",
         )
     for (t, q, v), wanted in zip(states, after):
         apart = np.abs(code.at(t, q, v) - wanted).max(initial=0.0)
         if not apart <= _APART * max(1.0, np.abs(wanted).max(initial=0.0)):
             raise InputError(
                 f"the traced function differs from the function by {apart:.1e} at t = {t:.3g} s",
-                hint="it does what a trace does not see, or has no finite value there; hand it to `simulate` as it is",
+                hint="it does something that tracing cannot see, or has no finite value there; pass the function itself to `simulate`",
             )
     return Traced(function, model, code)

@@ -1,4 +1,4 @@
-"""Pages in a browser: the program's viewer, served on loopback while Python goes on."""
+"""Pages in a browser: the program's viewer, served on the loopback interface while Python continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS = {"--free-base with a file": 'catena.load(file, base="free")', "--open-
 
 
 def program(*arguments: str) -> str:
-    """What a command of the program prints. It runs in this process."""
+    """The output of a command of the program, which runs in this process."""
     text, message, hint = answer(list(arguments))
     if text is not None:
         return text
@@ -29,7 +29,7 @@ def program(*arguments: str) -> str:
 
 
 def refused(messages: str) -> Error:
-    """What the program complained about, as an exception."""
+    """The error message of the program as an exception."""
     lines = [line for line in messages.strip().splitlines() if line]
     message = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), "the program ended")
     hint = next((line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")), None)
@@ -37,7 +37,7 @@ def refused(messages: str) -> Error:
 
 
 class Viewer:
-    """A page that is being served: its address is `url`; `close()` ends it, and so does the end of Python or of a `with` block."""
+    """A page that is being served at the address `url`. `close()` ends the server, and so does the end of Python or of a `with` block."""
 
     url: str
 
@@ -69,7 +69,7 @@ class Viewer:
 
     @property
     def is_open(self) -> bool:
-        """Is the page still served?"""
+        """True while the page is served."""
         return self._process.poll() is None
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The same motion in catena's coordinates and in those of Pinocchio and MuJoCo.
+"""Conversion of states between the coordinates of catena, Pinocchio and MuJoCo.
 
 |                       | catena                                  | Pinocchio                               | MuJoCo          |
 |-----------------------|-----------------------------------------|-----------------------------------------|-----------------|
@@ -8,7 +8,7 @@
 | free                  | x, y, z, quaternion (w, x, y, z);       | x, y, z, quaternion (x, y, z, w);       | as catena       |
 |                       | velocity in world axes, ω in the body's | velocity and ω both in body axes        |                 |
 
-Joints are matched by name. Every method takes one state or rows of many. None of the two packages is imported here.
+Joints are matched by name. Every method takes one state or rows of many. Neither package is imported here.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _sizes(kind: str) -> Tuple[int, int]:
 
 
 class Pinocchio:
-    """Between a model of catena and one of Pinocchio (`pinocchio.Model`) of the same robot.
+    """Converts between a catena model and a Pinocchio model (`pinocchio.Model`) of the same robot.
 
     >>> # import pinocchio as pin
     >>> # there = pin.buildModelFromUrdf("arm.urdf", pin.JointModelFreeFlyer())
@@ -65,7 +65,7 @@ class Pinocchio:
                 raise InputError(f"Pinocchio's model has no joint `{name}`")
             there = other.joints[other.getJointId(name)]
             if joint.kind not in ("revolute", "continuous", "prismatic", "spherical", "free"):
-                raise InputError(f"joint `{name}`: no conversion for kind {joint.kind}")
+                raise InputError(f"joint `{name}`: joints of kind {joint.kind} cannot be converted")
             if there.nv != _sizes(joint.kind)[1]:
                 raise InputError(f"joint `{name}` has {there.nv} freedoms in Pinocchio, but is {joint.kind} in catena")
             self._pairs.append((joint.kind, joint.q.start, joint.v.start, there.idx_q, there.idx_v, there.nq))
@@ -106,7 +106,7 @@ class Pinocchio:
         return out
 
     def _vector(self, q: Any, x: Any, back: bool) -> Array:
-        """v, or τ: linear parts of free joints turn with Rᵀ, or back with R."""
+        """v, or τ: linear parts of free joints are rotated by Rᵀ, or back by R."""
         q, x = np.asarray(q, dtype=float), np.asarray(x, dtype=float)
         out = np.empty(np.broadcast_shapes(q.shape[:-1], x.shape[:-1]) + (self.other.nv,))
         for kind, q_at, here, _, there, _ in self._pairs:
@@ -139,7 +139,7 @@ class Pinocchio:
         return self._vector(q, tau, True)
 
     def _drift(self, q: Any, v: Any) -> Array:
-        """What turning axes add to accelerations: −ω × (Rᵀ ẋ), body axes."""
+        """What rotating axes add to accelerations: −ω × (Rᵀ ẋ), body axes."""
         out = np.zeros_like(self.v(q, v))
         there_v = self.v(q, v)
         for kind, _, _, _, there, _ in self._pairs:
@@ -158,9 +158,9 @@ class Pinocchio:
 
 
 class Mujoco:
-    """Between a model of catena and one of MuJoCo (`mujoco.MjModel`) of the same robot: only the order differs.
+    """Converts between a catena model and a MuJoCo model (`mujoco.MjModel`) of the same robot: only the order of the coordinates differs.
 
-    Joints are matched by name; free joints, which often have none, by the body they carry.
+    Joints are matched by name; free joints, which often have no name, by the body they carry.
     """
 
     def __init__(self, model: Model, other: Any) -> None:

@@ -1,6 +1,6 @@
-"""What goes wrong, as exceptions: what, where, and what to do.
+"""The exceptions of catena: the cause, the location and a fix.
 
-Every exception of catena is an `Error`. Its text is what the program prints: the message, the place, a hint.
+Every exception of catena is an `Error`. Its text is what the program prints: the message, the location, a hint.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = [
 class Error(Exception):
     """Any error of catena.
 
-    `message` says what is wrong, `file` and `line` where (if known), `hint` what to do (if known). `row` is the number of the
-    state that failed among many; `run` is what was computed of a simulation before it failed.
+    `message` says what is wrong, `file` and `line` where (if known), `hint` what to do (if known). `row` is the index of the
+    state that failed among many; `run` holds the samples of a simulation up to its failure.
     """
 
     message: str
@@ -61,7 +61,7 @@ def _made_again(kind, message, attributes):
 
 
 class ModelError(Error, ValueError):
-    """A model that cannot be read, does not fit together, or that no physical system can have."""
+    """A model that cannot be read, is inconsistent, or is not physical."""
 
 
 class InputError(Error, ValueError):
@@ -77,22 +77,22 @@ class ShapeError(InputError):
 
 
 class NotFinite(InputError):
-    """A number that is not finite: `argument`, `row` (for many states) and `column` tell which."""
+    """A non-finite number: `argument`, `row` (for many states) and `column` say which."""
 
     argument: str
     column: int
 
 
 class SingularError(Error, ArithmeticError):
-    """A joint that cannot be accelerated at this state, or a matrix that has no inverse."""
+    """A joint whose acceleration is not determined at this state, or a singular matrix."""
 
 
 class IntegrationError(Error, RuntimeError):
-    """A motion that cannot be followed further in time; `run` holds what was computed."""
+    """A simulation that cannot continue; `run` holds the samples so far."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Something real that this version does not do."""
+    """A valid request that this version does not support."""
 
 
 class InternalError(Error, RuntimeError):

@@ -1,10 +1,10 @@
 """Dynamics as functions that JAX differentiates, batches and compiles (`pip install jax`).
 
-Derivatives are catena's analytic ones, forward and reverse; `jax.vmap` becomes rows of one call. Numbers are float64 inside; enable
-64 bits in JAX (`jax.config.update("jax_enable_x64", True)`) or results are rounded to 32.
+Derivatives are catena's analytic ones, in forward and reverse mode; `jax.vmap` becomes rows of one call. Numbers are float64 inside; enable
+64 bits in JAX (`jax.config.update("jax_enable_x64", True)`), or results are rounded to float32.
 
-Positions with quaternions: derivatives are those along the motions of the joints, taken to the four numbers; a change of the
-quaternion's length has the derivative zero.
+For quaternions, the derivatives along rotations of the joint are converted to derivatives by the four numbers; the derivative along a change
+of the quaternion's length is zero.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _moved(model: Model, q: Any, delta: Any) -> Any:
 
 
 def step(model: Model, h: float) -> Callable[[Any, Any, Any], Tuple[Any, Any]]:
-    """The function (q, v, τ) → (q, v) that moves on by h s: v first, then q with the new v (semi-implicit Euler).
+    """The function (q, v, τ) → (q, v) of one step of h s: v first, then q with the new v (semi-implicit Euler).
 
     SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     body's.

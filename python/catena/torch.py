@@ -1,10 +1,10 @@
 """Dynamics as functions that PyTorch differentiates (`pip install torch`).
 
-Derivatives are catena's analytic ones, forward and reverse. All arguments may have leading dimensions, which are broadcast and become rows
-of one call; so do those of `torch.func.vmap`. Numbers are float64 inside and go out in the type and on the device of q.
+Derivatives are catena's analytic ones, in forward and reverse mode. All arguments may have leading dimensions, which are broadcast and become rows
+of one call; so do those of `torch.func.vmap`. Numbers are float64 inside; results have the type and the device of q.
 
-Positions with quaternions: derivatives are those along the motions of the joints, taken to the four numbers; a change of the
-quaternion's length has the derivative zero.
+For quaternions, the derivatives along rotations of the joint are converted to derivatives by the four numbers; the derivative along a change
+of the quaternion's length is zero.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _moved(model: Model, q: Tensor, delta: Tensor) -> Tensor:
 
 
 def step(model: Model, h: float) -> Callable[[Tensor, Tensor, Tensor], Tuple[Tensor, Tensor]]:
-    """The function (q, v, τ) → (q, v) that moves on by h s: v first, then q with the new v (semi-implicit Euler).
+    """The function (q, v, τ) → (q, v) of one step of h s: v first, then q with the new v (semi-implicit Euler).
 
     SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     body's.

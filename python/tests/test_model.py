@@ -147,7 +147,7 @@ def test_text_and_pictures(arm):
     assert text.splitlines()[0].startswith("stanford: 6 bodies, 6 freedoms")
     assert all(body in text for body in arm.bodies)
     assert arm._repr_html_().count("<svg") == 1
-    assert repr(catena.Model()).startswith("<catena.Model, not complete")
+    assert repr(catena.Model()).startswith("<catena.Model, incomplete")
     assert len(repr(catena.model("chain-1000")).splitlines()) == 59
     assert len(catena.model("chain-1000").tree().splitlines()) == 1002
     assert arm.figure(np.array([arm.neutral()] * 3)).startswith("<svg")

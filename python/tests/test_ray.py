@@ -1,4 +1,4 @@
-"""Studies on a real cluster of Ray, of two nodes on this machine: workers, nodes and drivers that die in the middle."""
+"""Studies on a real Ray cluster of two nodes on this machine: workers, nodes and drivers that die in the middle."""
 
 import os
 import re
@@ -251,7 +251,7 @@ def test_chunks_take_the_wanted_time():
 
 def test_a_sample_that_ends_its_worker_is_found():
     queue, tries = _ray.Queue([(0, 100)]), 0
-    with pytest.raises(catena.Error, match="sample 17 has ended its worker 5 times"):
+    with pytest.raises(catena.Error, match="sample 17 has crashed its worker 5 times"):
         while queue.left:
             chunk = queue.cut(64)
             tries += 1
@@ -273,7 +273,7 @@ def test_a_node_with_other_bits_is_refused(folder):
 
 def test_what_is_missing_is_named(folder, monkeypatch):
     path = folder / "study.toml"
-    with pytest.raises(catena.UnsupportedError, match="no cluster of Ray at 127.0.0.1:1: "):
+    with pytest.raises(catena.UnsupportedError, match="no Ray cluster at 127.0.0.1:1: "):
         catena.sweep(path, folder / "nowhere.parquet", engine="ray", address="127.0.0.1:1")
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(catena.UnsupportedError, match="does not have the package ray") as caught:

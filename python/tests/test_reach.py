@@ -127,10 +127,10 @@ def test_motion_out_of_reach():
 
 def test_what_is_refused(arm):
     for targets, words in (
-        ({}, "nothing is wanted"),
+        ({}, "there is no target"),
         ({"claw": np.eye(4)}, "no link or frame called `claw`"),
         ({"tool": np.eye(3)}, r"has shape \(3, 3\)"),
-        ({"tool": 2 * np.eye(4)}, "has no rotation"),
+        ({"tool": 2 * np.eye(4)}, "is not a rotation"),
         ({"tool": [0, 0, np.nan]}, r"the target of `tool` is nan at \[2\]"),
     ):
         with pytest.raises(catena.InputError, match=words):

@@ -213,7 +213,7 @@ def test_what_a_function_raises_is_raised(planar):
 
 
 def test_what_a_function_returns_is_checked(planar):
-    with pytest.raises(catena.ShapeError, match=r"what the control function returns has shape \(2,\), expected \(3,\)"):
+    with pytest.raises(catena.ShapeError, match=r"the value returned by the control function has shape \(2,\), expected \(3,\)"):
         planar.simulate([0.1, 0.2, 0.3], control=lambda t, q, v: np.zeros(2))
     with pytest.raises(catena.InputError, match="the controller's effort for `joint1` is NaN"):
         planar.simulate([0.1, 0.2, 0.3], control=lambda t, q, v: np.full(3, np.nan))

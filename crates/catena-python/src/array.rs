@@ -198,7 +198,7 @@ pub fn states(py: Python<'_>, arguments: &[&Numbers<'_>]) -> PyResult<Option<usi
             Some((n, _)) if rows == n || rows == 1 => {}
             Some((n, first)) => {
                 let message = format!(
-                    "{first} has {n} rows and {} has {rows}: one row, or the same number",
+                    "{first} has {n} rows and {} has {rows}: give one row or equal numbers of rows",
                     argument.name
                 );
                 let shape = |rows: usize| shown(&[rows, argument.width]);

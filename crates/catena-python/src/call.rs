@@ -337,7 +337,10 @@ impl<'py> Wrenches<'py> {
             let Ok(name) = name.extract::<String>() else {
                 return Err(crate::error::refuse(
                     py,
-                    &format!("wrenches: {} is no name of a link or frame", name.repr()?),
+                    &format!(
+                        "wrenches: {} is not a name of a link or frame",
+                        name.repr()?
+                    ),
                     "give {\"hand\": [nx, ny, nz, fx, fy, fz]}, in world axes at the frame's origin",
                 ));
             };

@@ -37,7 +37,7 @@ impl PyModel {
                 return Err(refuse(
                     py,
                     &format!(
-                        "matrices of the complement are made for up to {MOST_FREEDOMS} freedoms; these are {nv}"
+                        "the matrices of the complement are limited to {MOST_FREEDOMS} freedoms; the model has {nv}"
                     ),
                     "`factor(q)` solves for models of any size",
                 ));

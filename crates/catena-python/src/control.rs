@@ -107,10 +107,10 @@ fn ask(
         None => function.bind(py).call1((t, &q, &v))?,
     };
     // it may be one of the two
-    let given = plain(py, "what the control function returns", &given)?;
+    let given = plain(py, "the value returned by the control function", &given)?;
     if given.shape() != [tau.len()] {
         let expected = format!("({},)", tau.len());
-        let what = "what the control function returns";
+        let what = "the value returned by the control function";
         return Err(wrong_shape(py, what, &expected, given.shape()));
     }
     #[allow(unsafe_code)]

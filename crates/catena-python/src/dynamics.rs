@@ -163,12 +163,12 @@ impl PyModel {
     ///
     /// Efforts τ that produce the accelerations `a`: I(q) a + C(q, v) v + g(q) + passive(q, v) − Jᵀ w.
     ///
-    /// Give one state, q (nq,) and v, a (nv,), or many, (N, nq) and (N, nv); a single row serves all. What is left out is
+    /// Give one state, q (nq,) and v, a (nv,), or many, (N, nq) and (N, nv); a single row is used for all. v and a default to
     /// zero. `wrenches` maps names of links or frames to (6,) or (N, 6): moment, then force, in world axes, the force at the
     /// frame's origin. Free joints: q is x, y, z and a quaternion (w, x, y, z); v is ẋ, ẏ, ż in world axes, then ω in the
     /// body's. SI units, radians.
     ///
-    /// A model with loops needs `actuators`, names of the freedoms with motors; the others get no effort. `formulation` names one of the
+    /// A model with loops needs `actuators`, the names of the actuated freedoms; the others are passive. `formulation` selects one of the
     /// formulations that `compare` lists, instead of the recursion.
     ///
     /// >>> arm = catena.model("stanford")
@@ -221,7 +221,7 @@ impl PyModel {
                 return Err(refuse(
                     py,
                     &format!(
-                        "model `{}` has loops: which freedoms have motors?",
+                        "model `{}` has loops: inverse dynamics needs the actuated freedoms",
                         built.model.name()
                     ),
                     "name them: `inverse(q, v, a, actuators=[\"crank_joint\"])`",
@@ -257,8 +257,8 @@ impl PyModel {
     ///
     /// Accelerations v̇ that the efforts `tau` produce, in O(n).
     ///
-    /// Arguments as for `inverse`: one state or rows of many, zeros for what is left out, wrenches (moment, force) in world axes
-    /// at the frame's origin. Loops of the model are kept closed; `time` matters to drivers alone.
+    /// Arguments as for `inverse`: one state or rows of many, v and tau default to zero, wrenches (moment, force) in world axes
+    /// at the frame's origin. The loops of the model stay closed; only drivers depend on `time`.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
     ///
@@ -332,7 +332,7 @@ impl PyModel {
     /// inverse_inertia(q, *, out=None)
     /// --
     ///
-    /// I(q)⁻¹ in O(n²), (nv, nv) or (N, nv, nv). To solve with it, `factor` is better.
+    /// I(q)⁻¹ in O(n²), (nv, nv) or (N, nv, nv). To solve linear systems, use `factor`.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, *, out = None))]
     fn inverse_inertia<'py>(
@@ -788,7 +788,7 @@ impl PyModel {
     /// operational_inertia(q, frame, *, out=None)
     /// --
     ///
-    /// Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Refused where it does not exist.
+    /// Λ = (J I⁻¹ Jᵀ)⁻¹ of a link or frame, (6, 6) or (N, 6, 6), angular first, world axes. Raises an error where it does not exist.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     #[pyo3(signature = (q, frame, *, out = None))]
     fn operational_inertia<'py>(
@@ -827,7 +827,7 @@ impl PyModel {
     /// start()
     /// --
     ///
-    /// The state (q, v) that the model itself begins with: neutral and at rest, unless its joints name a start. It need not close
+    /// The initial state (q, v) of the model: neutral and at rest, unless its joints define a start. It need not close
     /// the loops of a mechanism; then it is a guess for `assemble`.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
@@ -839,7 +839,7 @@ impl PyModel {
     /// random(seed=0)
     /// --
     ///
-    /// A random state (q, v): angles in ±π and lengths in ±1 m, within limits where there are some; velocities in ±1.
+    /// A random state (q, v): angles within ±π and lengths within ±1 m, or within the joint limits where there are any; velocities within ±1.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
     #[pyo3(signature = (seed = 0))]
@@ -852,7 +852,7 @@ impl PyModel {
     /// --
     ///
     /// q ⊕ δ, (nq,) or (N, nq): moves every joint along δ, a velocity times a time. Plain coordinates add; a quaternion is
-    /// followed by a rotation about the child's axes, and stays of unit length.
+    /// multiplied from the right by a rotation about the child's axes and stays of unit length.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
     #[pyo3(signature = (q, delta, *, out = None))]

@@ -244,11 +244,11 @@ impl PyModel {
             for (member, own) in own.iter().flatten().enumerate() {
                 let reported = event_functions(py, &own.whole(), reports, None, &raised)?;
                 if !events.starts_with(&reported) {
-                    let message = format!("limits: those of member {member} are others");
+                    let message = format!("limits: member {member} has different joint limits");
                     return Err(refuse(
                         py,
                         &message,
-                        "report limits of models that share them",
+                        "limits can be reported if all models have the same ones",
                     ));
                 }
             }

@@ -74,7 +74,7 @@ fn in_python(advice: &str) -> &str {
         ),
         (
             "ClosedChain",
-            "`forward`, `forward_derivatives`, `loads`, `simulate` and `inverse(…, actuators=…)` know loops; `open_tree()` gives the tree without them",
+            "`forward`, `forward_derivatives`, `loads`, `simulate` and `inverse(…, actuators=…)` support loops; `open_tree()` gives the tree without them",
         ),
         ("`stabilise`", "find a closed state with `assemble`"),
         (

@@ -24,22 +24,18 @@ mod value;
 use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
 
-/// Threads that batches run on from now on; 0 is as many as there are processors.
+/// Sets the number of threads of later batches; 0 uses all processors.
 #[pyfunction]
 fn set_threads(py: Python<'_>, threads: i64) -> PyResult<()> {
     let Ok(count) = usize::try_from(threads) else {
-        let message = format!("there cannot be {threads} threads");
-        return Err(error::refuse(
-            py,
-            &message,
-            "0 is as many as there are processors",
-        ));
+        let message = format!("the number of threads cannot be {threads}");
+        return Err(error::refuse(py, &message, "0 uses all processors"));
     };
     model::THREADS.store(count, Ordering::Relaxed);
     Ok(())
 }
 
-/// Threads that batches run on; 0 is as many as there are processors.
+/// The number of threads of batches; 0 means all processors.
 #[pyfunction]
 fn threads() -> usize {
     model::THREADS.load(Ordering::Relaxed)
@@ -54,13 +50,13 @@ fn embedded_models() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Runs the `catena` program with these arguments, its own name first, and gives the exit code.
+/// Runs the `catena` program with these arguments, its own name first, and returns the exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| catena_cli::run(arguments))
 }
 
-/// What a command of the program prints; or nothing, with what it complains about and what to do. Control-C ends the call.
+/// The output of a command of the program; or none, with its error message and hint. Control-C ends the call.
 #[pyfunction]
 fn answer(
     py: Python<'_>,

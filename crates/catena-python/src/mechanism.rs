@@ -404,7 +404,7 @@ fn diagnosis(found: &Diagnosis) -> Value {
     })
 }
 
-/// Compares with a conformance case, a file somebody wrote.
+/// Compares with a conformance case, a file of reference results.
 #[pyfunction]
 pub fn verify<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyAny>> {
     guarded(py, || {

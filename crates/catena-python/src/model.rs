@@ -253,10 +253,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A model of links and joints, with every algorithm that needs nothing but NumPy arrays.
+/// A model of links and joints, with the algorithms that work on NumPy arrays alone.
 ///
-/// `catena.Model(name)` is an empty one, to which links and joints are added; `catena.load` and `catena.model` make others.
-/// It is checked when it is first used.
+/// `catena.Model(name)` is an empty model, to which links and joints are added; `catena.load` and `catena.model` make complete ones.
+/// A model is checked when it is first used.
 #[pyclass(name = "Model", module = "catena._catena", subclass, frozen)]
 pub struct PyModel {
     source: Mutex<Source>,
@@ -493,7 +493,7 @@ impl PyModel {
         })
     }
 
-    /// The model as URDF, where that can express it.
+    /// The model as URDF, if URDF can express it.
     fn to_urdf(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, || {
             let builder = self.builder().map_err(|error| raise(py, &error))?;
@@ -501,7 +501,7 @@ impl PyModel {
         })
     }
 
-    /// The model as MJCF, where that can express it.
+    /// The model as MJCF, if MJCF can express it.
     fn to_mjcf(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, || {
             let builder = self.builder().map_err(|error| raise(py, &error))?;
@@ -509,7 +509,7 @@ impl PyModel {
         })
     }
 
-    /// The model as SDF, where that can express it.
+    /// The model as SDF, if SDF can express it.
     fn to_sdf(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, || {
             let builder = self.builder().map_err(|error| raise(py, &error))?;
@@ -525,7 +525,7 @@ impl PyModel {
         })
     }
 
-    /// Checks the model now instead of when it is first used, and gives it back.
+    /// Checks the model now instead of at its first use, and returns it.
     fn build(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
         slf.get().built(slf.py())?;
         Ok(slf)
@@ -542,7 +542,7 @@ impl PyModel {
     /// From what a pickle has kept.
     fn _restore(&self, py: Python<'_>, text: &str) -> PyResult<()> {
         let document = serde_json::from_str(text)
-            .map_err(|error| refuse(py, &format!("this is no state of a model: {error}"), ""))?;
+            .map_err(|error| refuse(py, &format!("this is not a pickled model: {error}"), ""))?;
         self.become_(Source::Document(document), None);
         Ok(())
     }
@@ -620,7 +620,7 @@ impl PyModel {
         })
     }
 
-    /// Its name.
+    /// The name of the model.
     #[getter]
     fn name(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.built(py)?.model.name().to_string())
@@ -644,7 +644,7 @@ impl PyModel {
         Ok(self.built(py)?.model.gravity().to_array())
     }
 
-    /// Names of the frames: every link, and frames of their own; the first is `world`.
+    /// Names of the frames: every link and every additional frame; the first is `world`.
     #[getter]
     fn frames(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
@@ -676,13 +676,13 @@ impl PyModel {
             .collect())
     }
 
-    /// What was assumed, merged or left out when the model was read.
+    /// What was assumed, merged or ignored when the model was read.
     #[getter]
     fn assumptions(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.built(py)?.model.tree().assumptions.clone())
     }
 
-    /// What is unusual about the model.
+    /// Warnings about the model.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
@@ -695,7 +695,7 @@ impl PyModel {
             .collect())
     }
 
-    /// How joint coordinates follow others by couplings that were eliminated: `finger2 = 0.5 + 2 finger1`.
+    /// The couplings of joint coordinates that were eliminated: `finger2 = 0.5 + 2 finger1`.
     #[getter]
     fn couplings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;
@@ -704,7 +704,7 @@ impl PyModel {
         Ok(followers.iter().map(words).collect())
     }
 
-    /// Names of the constraints besides the joints: loops, drivers, and couplings that are not eliminated.
+    /// Names of the constraints in addition to the joints: loops, drivers, and couplings that are not eliminated.
     #[getter]
     fn constraints(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let built = self.built(py)?;

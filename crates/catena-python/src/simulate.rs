@@ -102,7 +102,7 @@ impl Choices {
             None => Ok(integrator),
             Some(key) => Err(Error::new(
                 ErrorKind::Input,
-                format!("{key} is a choice of the method \"bdf\", not of \"{method}\""),
+                format!("{key} is an option of the method \"bdf\", not of \"{method}\""),
             )
             .hint("choose method=\"bdf\", or leave it out")),
         }
@@ -131,7 +131,7 @@ impl Choices {
             (Some(formulation), _, _) => Ok(NewtonMatrix::Bodies(formulation)),
             (None, Some(true), None) => Ok(NewtonMatrix::Bodies(InBodies::default())),
             (None, Some(true), Some(name)) => refused(
-                format!("newton: the coordinates of bodies are not solved for by \"{name}\""),
+                format!("newton: \"{name}\" is not for the coordinates of bodies"),
                 "choose \"index-2\", \"index-3\" or \"stabilised\"",
             ),
             (None, None, None) => Ok(NewtonMatrix::Automatic),
@@ -167,7 +167,7 @@ impl Choices {
             "baumgarte" => Ok(Drift::Stabilise(Stabilisation { alpha, beta })),
             _ => Err(Error::new(
                 ErrorKind::Input,
-                "alpha and beta are numbers of Baumgarte's equations",
+                "alpha and beta are parameters of Baumgarte stabilisation",
             )
             .hint("choose closing=\"baumgarte\", too")),
         }
@@ -344,7 +344,7 @@ pub fn event_functions(
             if body.kind.quaternion().is_some() {
                 return Err(refuse(
                     py,
-                    &format!("`{freedom}` has a quaternion: it reaches no value"),
+                    &format!("`{freedom}` has a quaternion and cannot reach a value"),
                     "give a function of t, q and v",
                 ));
             }
@@ -610,8 +610,8 @@ pub fn pushes<'py>(
         if numbers.rows.is_some() {
             return Err(refuse(
                 py,
-                "wrenches of a simulation do not change: six numbers each",
-                "a wrench that changes is no part of `simulate` yet",
+                "wrenches of a simulation are constant: six numbers each",
+                "`simulate` does not support time-dependent wrenches",
             ));
         }
         let &[nx, ny, nz, fx, fy, fz] = numbers.slice() else {
@@ -815,19 +815,19 @@ impl RunData {
         to_python(py, &self.audit)
     }
 
-    /// What the run was made with.
+    /// The settings of the run.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.all_metadata())
     }
 
-    /// Was the end reached?
+    /// True if the run reached its end.
     #[getter]
     fn finished(&self) -> bool {
         self.finished
     }
 
-    /// Did accelerations come from code made for the model?
+    /// True if the accelerations came from code generated for the model.
     #[getter]
     fn compiled(&self) -> bool {
         self.compiled

@@ -52,7 +52,7 @@ fn symbols(py: Python<'_>, model: &Model, names: Vec<String>) -> PyResult<Symbol
         let Some((_, own)) = known.iter().find(|(known, _)| *known == name) else {
             let all: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let message = match Symbols::zero(model).contains(&name) {
-                true => format!("`{name}` is zero, and has no symbol"),
+                true => format!("`{name}` is zero and has no symbol"),
                 false => format!("there is no number called `{name}`"),
             };
             let hint = format!("numbers that may be symbols: {}", all.join(", "));
@@ -105,7 +105,7 @@ impl PyModel {
                     return Err(refuse(
                         py,
                         "the papers' notation is for recursions: the closed form has no steps",
-                        "leave `style` out, or take \"recursive\"",
+                        "leave `style` out, or choose \"recursive\"",
                     ));
                 }
                 Some("closed") => Style::Closed,

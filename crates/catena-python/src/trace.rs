@@ -29,8 +29,8 @@ impl Term {
             true => Ok(terms.map(|term| term.expr)),
             false => Err(refuse(
                 py,
-                "a symbolic number of a traced function was used after the trace had ended",
-                "the function must not remember what it was called with: such a function is called, not traced",
+                "a symbolic number of a traced function was used after tracing ended",
+                "the function must not store its arguments: pass such a function itself to `simulate`, which then calls it",
             )),
         }
     }
@@ -84,7 +84,7 @@ impl Term {
             None => Err(refuse(
                 py,
                 &format!("a traced function cannot use `{name}`"),
-                "docs/python.md lists what it can use; any function can be called instead",
+                "docs/python.md lists what it can use; or pass the function itself to `simulate`, which then calls it",
             )),
         }
     }
@@ -114,7 +114,7 @@ impl TracedCode {
         if q.rows.is_some() || v.rows.is_some() {
             return Err(refuse(
                 py,
-                "a control is asked at one state, not many",
+                "a control is called at one state, not many",
                 "loop over the rows",
             ));
         }

@@ -159,7 +159,7 @@ fn what_makes_no_sense_is_refused() {
         let error = kinematics.reach(goal, &state, &search).expect_err(words);
         assert!(error.to_string().contains(words), "{error}");
     };
-    refused(&Goal::default(), Search::default(), "nothing is wanted");
+    refused(&Goal::default(), Search::default(), "there is no target");
     let zero = Search {
         tolerance: 0.0,
         ..Search::default()

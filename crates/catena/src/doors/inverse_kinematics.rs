@@ -344,7 +344,9 @@ impl InverseKinematics {
             ));
         }
         if goal.targets.is_empty() && goal.centre.is_none() {
-            return refuse("nothing is wanted: give a frame a target, or the mass centre".into());
+            return refuse(
+                "there is no target: give a target for a frame or for the mass centre".into(),
+            );
         }
         for target in &goal.targets {
             let name = &target.frame.name;
