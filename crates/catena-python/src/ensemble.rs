@@ -2,7 +2,7 @@
 
 use crate::array::{Numbers, results, states, writable};
 use crate::call::Call;
-use crate::control::{Raised, actuators, asked_controller, taken};
+use crate::control::{Raised, actuators, asked_controller};
 use crate::error::{guarded, raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::{event_functions, integrator, pushes, stops};
@@ -319,7 +319,7 @@ fn gather<'py>(
             .detach(|| ensemble.run(&all.part(ensemble.model(), part)))
             .map_err(|error| raise(py, &error))?;
         runs.push(run);
-        if let Some(error) = taken(raised) {
+        if let Some(error) = raised.take() {
             return Err(error);
         }
         if begin.elapsed() < PATIENCE / 2 {
