@@ -236,7 +236,7 @@ impl Dynamics {
             native.wrenches = Wrenches::InRecursion;
             if let Some(code) = &mut native.codes.inverse
                 && !loaded
-                && state.base == Base::fixed()
+                && state.base.is_fixed()
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
                 native.remember(state, vdot);
@@ -322,7 +322,7 @@ impl Dynamics {
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
-            && state.base == Base::fixed()
+            && state.base.is_fixed()
         {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();

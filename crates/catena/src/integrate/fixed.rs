@@ -10,6 +10,7 @@ use super::{
     FixedMethod, Mechanical, Statistics, Words, at_time, implicit_midpoint, runge_kutta4,
     semi_implicit_euler,
 };
+use crate::elementary::all_finite;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
@@ -108,14 +109,15 @@ pub(super) fn accelerate<S: Mechanical + ?Sized>(
 ) -> Result<()> {
     *evaluations += 1;
     system.acceleration(t, q, v, a)?;
-    match a.iter().position(|x| !x.is_finite()) {
-        None => Ok(()),
-        Some(component) => Err(Error::new(
-            ErrorKind::Integration,
-            format!("acceleration {component} is {}", a[component]),
-        )
-        .hint("a smaller step may help; look for a force that divides by zero")),
+    if all_finite(a) {
+        return Ok(());
     }
+    let component = a.iter().position(|x| !x.is_finite()).unwrap_or(0);
+    Err(Error::new(
+        ErrorKind::Integration,
+        format!("acceleration {component} is {}", a[component]),
+    )
+    .hint("a smaller step may help; look for a force that divides by zero"))
 }
 
 /// sum ← start + Σ wᵢ xᵢ.
@@ -260,7 +262,9 @@ impl Fixed {
         let h = if is_whole { self.size } else { t - t_old };
         self.old.q.copy_from_slice(&self.motion.q);
         self.old.v.copy_from_slice(&self.motion.v);
-        self.memory_old.copy_from(&self.work.memory);
+        if self.method == FixedMethod::ImplicitMidpoint {
+            self.memory_old.copy_from(&self.work.memory);
+        }
         if let Err(error) = self.move_on(system, t_old, h) {
             self.motion.q.copy_from_slice(&self.old.q);
             self.motion.v.copy_from_slice(&self.old.v);

@@ -62,8 +62,9 @@ pub struct Simulation {
     engine: Engine,
     options: SimulationOptions,
     auditor: Auditor,
-    /// Samples returned so far.
+    /// Samples returned so far, and the index of the last one.
     samples: u64,
+    last_sample: u64,
     /// Events so far, and their times: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
     /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
@@ -207,6 +208,7 @@ impl Simulation {
             records: Record::at_start(&system),
             system,
             engine,
+            last_sample: last_sample(&options),
             options,
             samples: 0,
             happened: Vec::new(),
@@ -306,20 +308,14 @@ impl Simulation {
 
     /// When samples are taken, s.
     pub(crate) fn sample_times(options: &SimulationOptions) -> Vec<f64> {
-        let last = (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64;
-        (0..=last)
+        (0..=last_sample(options))
             .map(|k| (k as f64 * options.interval).min(options.duration))
             .collect()
     }
 
     /// Is the end reached and every sample returned?
     pub fn finished(&self) -> bool {
-        self.samples > self.last_sample()
-    }
-
-    fn last_sample(&self) -> u64 {
-        let count = self.options.duration / self.options.interval;
-        (count * (1.0 - 1e-12)).ceil() as u64
+        self.samples > self.last_sample
     }
 
     fn sample_time(&self, k: u64) -> f64 {
@@ -599,6 +595,11 @@ impl Simulation {
     }
 }
 
+/// Index of the last sample.
+fn last_sample(options: &SimulationOptions) -> u64 {
+    (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64
+}
+
 /// Are two times equal up to round-off?
 fn is_near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 8.0 * f64::EPSILON * a.abs()
@@ -611,7 +612,7 @@ fn before(t: f64) -> f64 {
 
 /// Places the base as in the initial state, if the inputs do not prescribe its motion.
 fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
-    if *initial == Base::fixed() {
+    if initial.is_fixed() {
         return Ok(());
     }
     if !inputs.base.is_fixed() {

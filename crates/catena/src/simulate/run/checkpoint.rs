@@ -88,7 +88,7 @@ impl Simulation {
         let is_possible = now >= 0.0
             && now - beyond <= self.options.duration
             && self.stretch.0 <= statistics.steps + statistics.rejected
-            && *samples <= self.last_sample() + 1;
+            && *samples <= self.last_sample + 1;
         if !is_possible {
             return Err(foreign());
         }
