@@ -416,7 +416,7 @@ fn what_rolls_is_taken_or_refused() {
         ("linearize bicycle --hold", "are for equilibria"),
         (
             "linearize bicycle --tau steer=1",
-            "this is no steady motion of `bicycle`",
+            "this is not a steady motion of `bicycle`",
         ),
     ] {
         let refused = folder.run(command);
@@ -600,7 +600,7 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     assert!(
         refused
             .stderr
-            .contains("this is no steady motion of `planar3`"),
+            .contains("this is not a steady motion of `planar3`"),
         "{}",
         refused.stderr
     );

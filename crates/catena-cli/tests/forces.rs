@@ -290,7 +290,7 @@ fn sensors_close_the_loop() {
     assert!(
         refused
             .stderr
-            .contains("looks at a sensor, which needs --rate"),
+            .contains("uses a sensor, which needs --rate"),
         "{}",
         refused.stderr
     );

@@ -177,7 +177,7 @@ fn mistakes_are_told() {
         ("view run.csv --live --no-open", "--live needs a model"),
         (
             "view planar3 stanford --no-open",
-            "only runs are laid over each other",
+            "only runs can be overlaid",
         ),
         (
             "view planar3 --live --q 1,2 --no-open",

@@ -267,7 +267,7 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
             Some(other) => Err(file_error(
                 ErrorKind::Unsupported,
                 file_name,
-                format!("this XML file is no URDF, MJCF or SDF: it starts with <{other}>"),
+                format!("this XML file is not URDF, MJCF or SDF: it starts with <{other}>"),
             )
             .hint("URDF starts with <robot>, MJCF with <mujoco>, SDF with <sdf>")),
         },

@@ -1126,4 +1126,4 @@ fn law(part: Part) -> (&'static str, &'static [&'static str]) {
 }
 
 const TOO_LONG: &str =
-    "More terms than anybody reads: take the recursive style, or a program (catena generate).";
+    "Too many terms to read: take the recursive style, or a program (catena generate).";

@@ -166,7 +166,7 @@ fn carry_out(
     let text = std::mem::take(&mut outcome.text);
     outcome.expect_success()?;
     let result: Value = serde_json::from_str(&text)
-        .map_err(|error| Error::new(ErrorKind::Input, format!("the result is no JSON: {error}")))?;
+        .map_err(|error| Error::new(ErrorKind::Input, format!("the result is not JSON: {error}")))?;
     let loaded = seen.take();
     let model = loaded.as_ref().map(|loaded| &loaded.model);
     Ok((numbers(&result, model)?, loaded))
@@ -215,7 +215,7 @@ impl Simulations {
         let names = study.variables();
         for measure in &study.measures {
             if let Some(figure) = measure::figures(measure, &names)?.first() {
-                let message = format!("`{figure}` is known of simulations only");
+                let message = format!("`{figure}` exists for simulations only");
                 let error = Error::new(ErrorKind::Syntax, message);
                 return Err(measure::about(measure, &error));
             }
