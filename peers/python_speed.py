@@ -261,7 +261,7 @@ def simulations():
         )
     rows.append(["the controller alone takes", f"{alone * 1e3:.1f} ms", "of either loop that calls it", ""])
     words = (
-        "Both loops ask the same function with the same inputs at the same instants and step by a method of the same order; catena's run also keeps its samples and an audit, "
+        "Both loops call the same function with the same inputs at the same instants and step by a method of the same order; catena's run also keeps its samples and an audit, "
         f"for which it repeats some steps in halves. Since the function itself takes {alone * 1e3:.1f} ms of either loop, a simulation that took no time at all would be "
         f"{their_runge / alone:.1f} times MuJoCo's loop with Runge–Kutta 4 and {their_euler / alone:.1f} times with semi-implicit Euler. "
         "The rows with the controller traced do not call the function: they have no goal, and say nothing about a function that must be called.\n"
