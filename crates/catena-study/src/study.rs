@@ -371,7 +371,8 @@ impl Study {
             };
             for name in texts.iter().flat_map(|text| placeholders(text)) {
                 if !names.contains(&name) {
-                    let message = format!("`{{{name}}}` in `run.{}` is not a parameter", setting.key);
+                    let message =
+                        format!("`{{{name}}}` in `run.{}` is not a parameter", setting.key);
                     let error = Error::new(ErrorKind::Syntax, message).at(setting.place.clone());
                     return Err(error.hint(advice(name, &names)));
                 }

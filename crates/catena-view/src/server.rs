@@ -284,7 +284,10 @@ impl Request {
         if self.has("origin") {
             let origin = self.header("origin").unwrap_or_default();
             if origin.strip_prefix("http://") != Some(host) {
-                return Err(Reply::refusal(403, "requests of other origins are rejected"));
+                return Err(Reply::refusal(
+                    403,
+                    "requests of other origins are rejected",
+                ));
             }
         }
         match self.header("sec-fetch-site") {
@@ -294,7 +297,10 @@ impl Request {
             Some(_) if self.path == "/" && self.header("sec-fetch-mode") == Some("navigate") => {
                 Ok(())
             }
-            _ => Err(Reply::refusal(403, "requests of other origins are rejected")),
+            _ => Err(Reply::refusal(
+                403,
+                "requests of other origins are rejected",
+            )),
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Arguments {
     #[command(flatten)]
     state: StateArgument,
 
-    /// Where a link or frame is wanted in the world: x,y,z in m, then nothing, roll,pitch,yaw (as in URDF) or a quaternion qw,qx,qy,qz; may
+    /// Target of a link or frame in the world: x,y,z in m, then nothing, roll,pitch,yaw (as in URDF) or a quaternion qw,qx,qy,qz; may
     /// be repeated
     #[arg(
         long,
@@ -37,7 +37,7 @@ pub struct Arguments {
     )]
     target: Vec<String>,
 
-    /// Where the mass centre is wanted, in m
+    /// Target of the mass centre, in m
     #[arg(long, value_name = "x,y,z", allow_hyphen_values = true)]
     centre: Option<String>,
 

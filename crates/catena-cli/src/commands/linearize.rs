@@ -207,7 +207,7 @@ fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
 
 fn behaviour(mode: &Mode) -> &'static str {
     match mode.behaviour() {
-        Behaviour::Free => "free: nothing opposes it",
+        Behaviour::Free => "free: no restoring force",
         Behaviour::Undamped => "oscillates",
         Behaviour::Damped => "oscillates, decays",
         Behaviour::Decaying => "decays",

@@ -94,8 +94,7 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
     }
     if !file.dynamics.actuation && !builder.actuators.is_empty() {
         file.notes.more.push(
-            "actuation is disabled in the file; the actuators are inputs here nevertheless"
-                .into(),
+            "actuation is disabled in the file; the actuators are inputs here nevertheless".into(),
         );
     }
     for (names, why) in left_out.reasons() {

@@ -140,7 +140,10 @@ impl<'a, 'i> File<'a, 'i> {
                 let all = list.text().unwrap_or_default().split_ascii_whitespace();
                 all.skip(first)
                     .step_by(stride)
-                    .map(|word| word.parse().map_err(|_| format!("`{word}` is not a vertex index")))
+                    .map(|word| {
+                        word.parse()
+                            .map_err(|_| format!("`{word}` is not a vertex index"))
+                    })
                     .collect()
             };
             let mut faces = Vec::new();
@@ -156,8 +159,9 @@ impl<'a, 'i> File<'a, 'i> {
                         let counts = child(primitive, "vcount").and_then(|node| node.text());
                         let mut rest = &corners[..];
                         for word in counts.unwrap_or_default().split_ascii_whitespace() {
-                            let count =
-                                word.parse().map_err(|_| format!("`{word}` is not a count"))?;
+                            let count = word
+                                .parse()
+                                .map_err(|_| format!("`{word}` is not a count"))?;
                             let polygon = rest.get(..count).ok_or("a polygon is not complete")?;
                             faces.extend(fan(polygon));
                             rest = &rest[count..];

@@ -530,7 +530,9 @@ impl ForceSpec {
                 if rest.is_nan() || rest.abs() > PI {
                     return Err(self
                         .refuse(format!("`rest` must be an angle from −π to π, not {rest}"))
-                        .hint("full turns are not counted; the `stiffness` of a joint counts them"));
+                        .hint(
+                            "full turns are not counted; the `stiffness` of a joint counts them",
+                        ));
                 }
             }
             ForceRule::Constant {

@@ -96,7 +96,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
         text += &motion(model, one);
         text += &modes(model, &one.modes);
         text += &format!(
-            "  in addition {} zero: of positions that do not enter the equations, and of velocities that stay constant\n",
+            "  in addition, {} zero, from positions that do not enter the equations and velocities that stay constant\n",
             match one.zeros {
                 1 => "1 eigenvalue is".to_string(),
                 n => format!("{n} eigenvalues are"),

@@ -590,7 +590,7 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
          Inverse dynamics multiplies and adds only: its errors stay at round-off. Forward dynamics by recursion never forms the inertia matrix. It stays \
          accurate to round-off where light, slender or nearly redundant parts make that matrix ill-conditioned, and where Cholesky factors lose all accuracy; it \
          loses as many digits as the matrix where the heaviest body is at the tip.\n\n\
-         The efforts returned do not measure that. For needles they are wrong although the accelerations are right to the last bit: rounding these to \
+         The efforts returned do not measure that. For slender rods they are wrong although the accelerations are right to the last bit: rounding these to \
          double precision changes the efforts. For a heavy hand they are right although the accelerations have lost digits. So `catena forward` also \
          compares with the second method, and where the two differ by more than 1e-9 double-double arithmetic decides: the errors of both are printed, and the exit code is 1 \
          if the accelerations have lost more than that. Above 1000 freedoms it takes the place of the second method, which costs O(n³); `catena evaluate` shows the error by \

@@ -165,8 +165,9 @@ fn carry_out(
     let mut outcome = with_change(noted, || run_words(&words)).map_err(first_line)?;
     let text = std::mem::take(&mut outcome.text);
     outcome.expect_success()?;
-    let result: Value = serde_json::from_str(&text)
-        .map_err(|error| Error::new(ErrorKind::Input, format!("the result is not JSON: {error}")))?;
+    let result: Value = serde_json::from_str(&text).map_err(|error| {
+        Error::new(ErrorKind::Input, format!("the result is not JSON: {error}"))
+    })?;
     let loaded = seen.take();
     let model = loaded.as_ref().map(|loaded| &loaded.model);
     Ok((numbers(&result, model)?, loaded))
