@@ -184,7 +184,7 @@ fn mistakes_are_told() {
             "3 numbers are needed, 2 were given",
         ),
         ("render run.csv -o run.bmp", ".png, .gif or .mp4"),
-        ("render run.csv -o run.png --size 3x4", "is no size"),
+        ("render run.csv -o run.png --size 3x4", "is not a size"),
         ("render run.csv -o run.png --at 7", "from 0 to 0.2 s"),
         ("render run.csv -o run.gif --at 0.1", "--at is for pictures"),
         (

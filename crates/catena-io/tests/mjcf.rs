@@ -981,7 +981,7 @@ fn names_to_ignore_are_checked() {
     let error = model_from_mjcf(&text, "x.xml", &options).expect_err("a mistyped name");
     assert_eq!(
         error.to_string(),
-        "`fluids` is nothing of an MJCF file that can be ignored\nhint: did you mean `fluid`?"
+        "`fluids` is not a feature of MJCF files that can be ignored\nhint: did you mean `fluid`?"
     );
 }
 
@@ -1394,10 +1394,10 @@ fn what_is_different_is_noted() {
         "settotalmass is 4 kg",
         "actuators `one` and `two` both drive `ja`: they are one input",
         "actuation is disabled in the file; the actuators are inputs here nevertheless",
-        "MuJoCo treats joint limits (1), dry friction of joints (1) softly",
+        "MuJoCo treats joint limits (1), dry friction of joints (1) as soft constraints",
         "ignored: integrator of <option> (MuJoCo's numerical method)",
         "1 equality constraints are not active and left out",
-        "bodies that MuJoCo's user moves stand still: `target`",
+        "bodies that MuJoCo's user moves (mocap) are at rest: `target`",
         "limits of ball joints are not kept: joint `wrist`",
         "limits of tendons are not kept: ",
         "free bodies keep the frame of the file (alignfree is not applied)",

@@ -689,7 +689,7 @@ fn sensors_need_a_rate_and_a_name() {
         (
             None,
             "imu",
-            "a continuous controller cannot look at sensors",
+            "a continuous controller cannot use sensors",
         ),
         (Some(50.0), "gyro", "model `pendulum` has no sensor `gyro`"),
     ] {
