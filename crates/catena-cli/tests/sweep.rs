@@ -843,7 +843,7 @@ fn wrong_commands_are_refused() {
         (
             "values = [1, 2]",
             "values = [\"light\", \"heavy\"]",
-            "takes numbers, and the values are texts",
+            "takes numbers, and the values are strings",
         ),
         ("values = [1, 2]", "values = [\"light\", 2]", "must be"),
         (

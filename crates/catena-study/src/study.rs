@@ -78,7 +78,7 @@ pub struct Parameter {
 pub enum SettingValue {
     /// An option without a value.
     Truth(bool),
-    /// Texts, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
+    /// Strings, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
     Texts(Vec<String>),
 }
 

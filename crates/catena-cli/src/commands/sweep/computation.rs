@@ -200,7 +200,7 @@ impl Simulations {
                 let (Some(text), Some(loaded)) = (&text, &loaded) else {
                     let message = format!("`{}` has no model to change", study.command);
                     let error = Error::new(ErrorKind::Syntax, message).at(path.place.clone());
-                    return Err(error.hint("parameters may stand in its settings, as {name}"));
+                    return Err(error.hint("parameters may be used in its settings, as {name}"));
                 };
                 let found = target(text, &loaded.model, path, parameter.relative)?;
                 if matches!(found, Target::State(..)) && parameter.relative {
