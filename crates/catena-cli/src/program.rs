@@ -12,7 +12,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-const ABOUT: &str = "Rigid multibody dynamics of trees and closed mechanisms: I(q) v̇ + C(q, v) v + g(q) = τ";
+const ABOUT: &str =
+    "Rigid multibody dynamics of trees and closed mechanisms: I(q) v̇ + C(q, v) v + g(q) = τ";
 
 const AFTER_HELP: &str = "\
 Without a command, catena shows what it does on the Stanford arm.

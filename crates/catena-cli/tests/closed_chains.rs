@@ -343,8 +343,7 @@ fn a_formulation_can_be_forced() {
 /// One rule for all commands: a closed state is used unchanged, any other is assembled, and the change is reported.
 #[test]
 fn states_move_only_with_a_word() {
-    let moved =
-        "The given state does not close the loops; assembly moved positions by up to";
+    let moved = "The given state does not close the loops; assembly moved positions by up to";
     let projected = "The given velocities slip or open loops; projection changed them";
     for command in ["simulate", "forward", "inverse", "compare"] {
         let duration = if command == "simulate" {

@@ -477,7 +477,7 @@ mod tests {
         };
         let mut balls = of("pendulum-3");
         let refusal = balls.wish(r#"{"drive": "hold"}"#).expect_err("no position");
-        assert!(refusal.message().contains("take the brakes"), "{refusal}");
+        assert!(refusal.message().contains("use the brakes"), "{refusal}");
         balls
             .wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
             .expect("a wish");

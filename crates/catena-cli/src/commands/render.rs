@@ -237,7 +237,7 @@ fn format_of(path: &Path) -> Result<Format> {
         _ => Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the format of {} cannot be told from its name",
+                "the format of {} cannot be determined from its name",
                 path.display()
             ),
         )
