@@ -269,7 +269,7 @@ def simulations():
         )
     rows.append(["the controller alone takes", f"{alone * 1e3:.1f} ms", "of either loop that calls it", ""])
     words = (
-        "Both loops ask the same function with the same inputs at the same instants, step by a method of the same order and keep a sample of the motion and its energies every 10 ms; "
+        "Both loops call the same function with the same inputs at the same instants, step by a method of the same order and keep a sample of the motion and its energies every 10 ms; "
         f"catena's run also has an audit, for which it repeats some steps in halves. Since the function itself takes {alone * 1e3:.1f} ms of either loop, a simulation that took no time at all would be "
         f"{their_runge / alone:.1f} times MuJoCo's loop with Runge–Kutta 4 and {their_euler / alone:.1f} times with semi-implicit Euler. "
         "The rows with the controller traced do not call the function: they have no goal, and say nothing about a function that must be called.\n"

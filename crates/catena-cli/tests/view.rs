@@ -177,14 +177,14 @@ fn mistakes_are_told() {
         ("view run.csv --live --no-open", "--live needs a model"),
         (
             "view planar3 stanford --no-open",
-            "only runs are laid over each other",
+            "only runs can be overlaid",
         ),
         (
             "view planar3 --live --q 1,2 --no-open",
             "3 numbers are needed, 2 were given",
         ),
         ("render run.csv -o run.bmp", ".png, .gif or .mp4"),
-        ("render run.csv -o run.png --size 3x4", "is no size"),
+        ("render run.csv -o run.png --size 3x4", "is not a size"),
         ("render run.csv -o run.png --at 7", "from 0 to 0.2 s"),
         ("render run.csv -o run.gif --at 0.1", "--at is for pictures"),
         (

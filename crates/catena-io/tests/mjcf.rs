@@ -289,7 +289,7 @@ fn faces_name_vertices() {
         );
         let error = refusal(&text);
         assert!(
-            error.contains("names vertices that are not there"),
+            error.contains("refers to vertices that do not exist"),
             "{wrong}: {error}"
         );
     }
@@ -981,7 +981,7 @@ fn names_to_ignore_are_checked() {
     let error = model_from_mjcf(&text, "x.xml", &options).expect_err("a mistyped name");
     assert_eq!(
         error.to_string(),
-        "`fluids` is nothing of an MJCF file that can be ignored\nhint: did you mean `fluid`?"
+        "`fluids` is not a feature of MJCF files that can be ignored\nhint: did you mean `fluid`?"
     );
 }
 
@@ -1109,7 +1109,7 @@ fn geoms_that_could_touch_are_noted() {
     assert!(notes("").is_empty());
     assert_eq!(
         notes("<geom size=\"0.1\"/><geom size=\"0.2\"/>"),
-        ["contacts are not modelled: 2 <geom> give mass at most"]
+        ["contacts are not modelled: 2 <geom> contribute mass at most"]
     );
 }
 
@@ -1316,7 +1316,7 @@ fn files_that_are_no_meshes() {
         (
             "unknown.msh",
             unknown,
-            "a face names a vertex that is not there",
+            "a face refers to a vertex that does not exist",
         ),
         (
             "word.obj",
@@ -1337,7 +1337,7 @@ fn files_that_are_no_meshes() {
         (
             "beyond.obj",
             b"v 1 2 3\nf 1 2 3".into(),
-            "a face names a vertex that is not there",
+            "a face refers to a vertex that does not exist",
         ),
     ];
     let of = |name: &str| {
@@ -1393,11 +1393,11 @@ fn what_is_different_is_noted() {
         "all masses are multiplied by ",
         "settotalmass is 4 kg",
         "actuators `one` and `two` both drive `ja`: they are one input",
-        "actuation is switched off in the file; the actuators are inputs here all the same",
-        "MuJoCo treats joint limits (1), dry friction of joints (1) softly",
+        "actuation is disabled in the file; the actuators are inputs here nevertheless",
+        "MuJoCo treats joint limits (1), dry friction of joints (1) as soft constraints",
         "ignored: integrator of <option> (MuJoCo's numerical method)",
         "1 equality constraints are not active and left out",
-        "bodies that MuJoCo's user moves stand still: `target`",
+        "bodies that MuJoCo's user moves (mocap) are at rest: `target`",
         "limits of ball joints are not kept: joint `wrist`",
         "limits of tendons are not kept: ",
         "free bodies keep the frame of the file (alignfree is not applied)",

@@ -312,7 +312,7 @@ pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat, Vec<usiz
     match bad {
         true => Err(Error::new(
             ErrorKind::Singular,
-            "the constraints allow no motion that could be told by independent freedoms",
+            "the constraints leave no set of independent freedoms at this state",
         )
         .hint("`catena doctor` says what is wrong with the mechanism")),
         false => Ok((spread, independent)),
@@ -667,7 +667,7 @@ fn refuse_velocity_rows(model: &Model) -> Result<()> {
         .expect_position_rows("a linearisation in independent coordinates")
         .map_err(|error| {
             error.hint(
-                "`SteadyMotion` has the linear equations of what rolls, at rest and in motion",
+                "`SteadyMotion` has the linear equations of rolling systems, at rest and in motion",
             )
         })
 }

@@ -248,7 +248,7 @@ fn wrong_searches() {
             "[optimize]\nevaluations = 9",
             "[optimize] has one of `minimise` and `maximise`",
         ),
-        ("[optimize]\nminimise = \"paek\"", "is no measure"),
+        ("[optimize]\nminimise = \"paek\"", "is not a measure"),
         (
             "[optimize]\nminimise = \"peak\"\n[[constraint]]\nmeasure = \"peak\"",
             "a constraint has no bound",

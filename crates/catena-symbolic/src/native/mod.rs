@@ -128,7 +128,7 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     if let Some(loops) = generate::Loops::examined(model)? {
         if loops.has_drivers() {
             let message = format!(
-                "compiled code is given no time, which the drivers of `{}` follow",
+                "compiled code does not take the time, on which the drivers of `{}` depend",
                 model.name()
             );
             return Err(Error::new(ErrorKind::Unsupported, message).hint(

@@ -94,7 +94,7 @@ impl<'a, 'i> File<'a, 'i> {
         let found = name.strip_prefix('#').and_then(|id| self.named.get(id));
         found
             .copied()
-            .ok_or_else(|| format!("it refers to `{name}`, which is not there"))
+            .ok_or_else(|| format!("it refers to `{name}`, which does not exist"))
     }
 
     /// Adds the triangles of a geometry.
@@ -120,7 +120,7 @@ impl<'a, 'i> File<'a, 'i> {
             let offset = |input: &Node<'_, '_>| {
                 let text = input.attribute("offset").unwrap_or("0");
                 text.parse::<usize>()
-                    .map_err(|_| format!("`{text}` is no offset"))
+                    .map_err(|_| format!("`{text}` is not an offset"))
             };
             let mut stride = 1;
             for input in &inputs {
@@ -140,7 +140,10 @@ impl<'a, 'i> File<'a, 'i> {
                 let all = list.text().unwrap_or_default().split_ascii_whitespace();
                 all.skip(first)
                     .step_by(stride)
-                    .map(|word| word.parse().map_err(|_| format!("`{word}` is no corner")))
+                    .map(|word| {
+                        word.parse()
+                            .map_err(|_| format!("`{word}` is not a vertex index"))
+                    })
                     .collect()
             };
             let mut faces = Vec::new();
@@ -156,8 +159,9 @@ impl<'a, 'i> File<'a, 'i> {
                         let counts = child(primitive, "vcount").and_then(|node| node.text());
                         let mut rest = &corners[..];
                         for word in counts.unwrap_or_default().split_ascii_whitespace() {
-                            let count =
-                                word.parse().map_err(|_| format!("`{word}` is no count"))?;
+                            let count = word
+                                .parse()
+                                .map_err(|_| format!("`{word}` is not a count"))?;
                             let polygon = rest.get(..count).ok_or("a polygon is not complete")?;
                             faces.extend(fan(polygon));
                             rest = &rest[count..];
@@ -217,7 +221,7 @@ fn points<'a, 'i>(source: Node<'a, 'i>, file: &File<'a, 'i>) -> Result<Vec<[f32;
             let integer = |key: &str, otherwise: usize| {
                 let text = accessor.attribute(key);
                 text.map_or(Ok(otherwise), str::parse)
-                    .map_err(|_| format!("the {key} of its positions is no number"))
+                    .map_err(|_| format!("the {key} of its positions is not a number"))
             };
             let array = file.target(accessor, "source")?;
             (array, integer("stride", 3)?, integer("offset", 0)?)
@@ -241,7 +245,7 @@ fn points<'a, 'i>(source: Node<'a, 'i>, file: &File<'a, 'i>) -> Result<Vec<[f32;
 
 fn number(word: &str) -> Result<f64, Refusal> {
     let number = word.trim().parse().ok().filter(|x: &f64| x.is_finite());
-    number.ok_or_else(|| format!("`{word}` is no number"))
+    number.ok_or_else(|| format!("`{word}` is not a number"))
 }
 
 /// The numbers in an element.

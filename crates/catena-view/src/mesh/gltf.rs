@@ -170,7 +170,7 @@ impl File<'_> {
             value => value
                 .as_u64()
                 .and_then(|x| usize::try_from(x).ok())
-                .ok_or_else(|| format!("{value} is no count")),
+                .ok_or_else(|| format!("{value} is not a count")),
         };
         let view = self.at("bufferViews", &accessor["bufferView"])?;
         let buffer = count(&view["buffer"], 0)?;

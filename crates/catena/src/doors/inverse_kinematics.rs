@@ -33,7 +33,7 @@ use crate::state::{State, StateView};
 /// Inverse kinematics.
 pub const CARD: Card = Card {
     name: "Inverse kinematics by Levenberg–Marquardt",
-    question: "positions that put frames where they are wanted",
+    question: "positions that bring frames to their targets",
     call: "InverseKinematics::reach",
     file: "doors/inverse_kinematics.rs",
     order: "O(n m²) per iteration",

@@ -374,7 +374,7 @@ impl ModelBuilder {
             Some(error) if self.allow_immobile && !self.strict => {
                 let warning = Warning {
                     message: format!(
-                        "{}; accelerations and simulations are refused",
+                        "{}; accelerations and simulations are rejected",
                         error.message()
                     ),
                     place: error.place().clone(),
@@ -567,7 +567,7 @@ impl Making {
         let Some(unit) = axis.unit().filter(|_| length >= 1e-12) else {
             return Err(Error::new(
                 ErrorKind::Model,
-                format!("joint `{}`: its {what} has no length", joint.name),
+                format!("joint `{}`: its {what} has zero length", joint.name),
             )
             .at(joint.place.clone())
             .hint("give a direction, for example [0, 0, 1]"));

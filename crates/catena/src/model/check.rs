@@ -98,7 +98,7 @@ pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
         return Err(model_error(
             &joint.place,
             format!(
-                "joint `{}` is part of a ring of joints that never reaches the ground",
+                "joint `{}` is part of a cycle of joints that is not connected to the ground",
                 joint.name
             ),
         )

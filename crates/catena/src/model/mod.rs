@@ -179,7 +179,7 @@ impl<P> Model<P> {
             Some(constraint) => Err(crate::Error::new(
                 crate::ErrorKind::Unsupported,
                 format!(
-                    "constraint `{}` ({}) of `{}` limits velocities and not positions, which {what} does not support",
+                    "constraint `{}` ({}) of `{}` constrains velocities only, which {what} does not support",
                     constraint.name,
                     constraint.kind(),
                     self.name()

@@ -116,9 +116,9 @@ impl<'a> Sensors<'a> {
                 None => {
                     return Err(Error::new(
                         ErrorKind::Input,
-                        "a continuous controller cannot look at sensors: what they measure depends on its efforts",
+                        "a continuous controller cannot use sensors: their readings depend on its efforts",
                     )
-                    .hint("give the controller a rate (`--rate 1000`): it then sees what its last efforts cause"));
+                    .hint("give the controller a rate (`--rate 1000`): it then reads them under its previous efforts"));
                 }
             },
         };

@@ -422,7 +422,7 @@ impl Simulation {
         for &(index, from) in recent.filter(|(index, _)| *index >= own) {
             let kind = (index - own) % KINDS.len();
             let (count, most, what) = match kind < STRIKES {
-                true => (&mut changes, MANY_CHANGES, "dry friction held and let go"),
+                true => (&mut changes, MANY_CHANGES, "dry friction stuck and slipped"),
                 false => (&mut impacts, MANY_IMPACTS, "stops were struck and left"),
             };
             *count += 1;
@@ -433,7 +433,7 @@ impl Simulation {
                         "the run makes no progress: {what} {most} times from {from} s to {reached} s"
                     ),
                 )
-                .hint("something pushes to and fro against friction or stops: look at the controller and at loads that depend on velocities"));
+                .hint("a load changes its sign again and again against friction or a stop: check the controller and loads that depend on velocities"));
             }
         }
         let statistics = self.engine.statistics();
@@ -458,14 +458,14 @@ impl Simulation {
         let damping = fastest_damping(self.system.model(), &state).ok().flatten();
         Err(match damping.filter(|damping| damping.is_stiff(self.options.duration)) {
             Some(damping) => error(&format!(
-                "; the damping of `{}` acts within {:.1e} s on an inertia of {:.1e} (with all beyond it free)",
+                "; the damping of `{}` has a time constant of {:.1e} s on an inertia of {:.1e} (outboard joints free)",
                 damping.name,
                 damping.rate.recip(),
                 damping.inertia
             ))
             .hint("stiff damping needs an implicit method (`--method bdf`)"),
             None => error("")
-                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"),
+                .hint("loosen the tolerance, or use a fixed step: the system has a very short time constant"),
         })
     }
 

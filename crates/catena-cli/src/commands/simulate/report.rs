@@ -278,7 +278,7 @@ fn stop_text(stop: &Stopped) -> String {
     let mut parts = Vec::new();
     if stop.impacts > 0 {
         parts.push(format!(
-            "struck its limits {} at up to {} {}, which took {} J",
+            "struck its limits {} at up to {} {}, which dissipated {} J",
             times(stop.impacts),
             six(stop.hardest),
             stop.unit,

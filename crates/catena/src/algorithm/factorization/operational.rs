@@ -16,7 +16,7 @@ use crate::scalar::{Parameter, Scalar};
 /// Operational-space inertia.
 pub const CARD: Card = Card {
     name: "Operational-space inertia",
-    question: "inertia felt at a frame",
+    question: "operational-space inertia",
     call: "operational_inverse, operational_inertia",
     file: "algorithm/factorization/operational.rs",
     order: "O(n) per row of the task",

@@ -73,7 +73,7 @@ impl ClosedChain {
         if worst.is_nan() || worst > CLOSED * scale {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("these accelerations open constraint `{name}`: {worst:.3e} m/s² or rad/s² are left"),
+                format!("these accelerations violate constraint `{name}` by {worst:.3e} m/s² or rad/s²"),
             )
             .hint("give accelerations of the closed mechanism; `consistent_accelerations` finds those nearest to a guess"));
         }

@@ -66,7 +66,7 @@ impl ClosedChain {
         let Some(found) = partition(jacobian, rank) else {
             return Err(Error::new(
                 ErrorKind::Singular,
-                "the independent velocities of the mechanism cannot be told apart at this state",
+                "the independent velocities of the mechanism cannot be determined at this state",
             )
             .hint("the constraints nearly lose rank here: try a state nearby"));
         };
