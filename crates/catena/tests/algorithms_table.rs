@@ -1,6 +1,6 @@
 //! `ALGORITHMS.md` says what the records beside the code say.
 
-use catena::algorithm::{ALL, Card};
+use catena::catalogue::{ALL, Card};
 use std::path::Path;
 
 fn row(card: &Card) -> String {

@@ -13,6 +13,8 @@ mod links;
 #[cfg(target_arch = "x86_64")]
 mod moments;
 #[cfg(target_arch = "x86_64")]
+mod motions;
+#[cfg(target_arch = "x86_64")]
 mod quad;
 #[cfg(target_arch = "x86_64")]
 mod records;
