@@ -1,5 +1,6 @@
 //! The order of the modules: which may use which, and what knows the processor.
 
+mod algorithms_table;
 mod uses;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,18 @@ use uses::Crate;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// All Rust files in a folder.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
 }
 
 /// The layers of the crate, lowest first; modules of one layer do not use each other.
@@ -117,16 +130,6 @@ fn siblings_do_not_use_each_other() {
 /// Every file is part of the crate: one that no `mod` names would be neither compiled nor checked here.
 #[test]
 fn every_file_is_a_module() {
-    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                sources(&path, found);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                found.push(path);
-            }
-        }
-    }
     let mut files = Vec::new();
     sources(&root(), &mut files);
     let all = Crate::read(&root());

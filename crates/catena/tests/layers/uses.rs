@@ -15,6 +15,8 @@ pub struct Use {
     pub from: Module,
     /// The module that defines what is used, not one that only re-exports it.
     pub to: Module,
+    /// Whether the path only gives the item another public name.
+    pub is_export: bool,
 }
 
 /// A word, `::`, or another character.
@@ -82,14 +84,14 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 struct Said {
     file: String,
     /// Names that it imports, with the paths they stand for.
-    imports: HashMap<String, Path_>,
-    /// Paths in it, with their lines.
-    paths: Vec<(Path_, usize)>,
+    imports: HashMap<String, Name>,
+    /// Paths in it, with their lines, and whether they are re-exports.
+    paths: Vec<(Name, usize, bool)>,
 }
 
 /// Segments of a path as written, and how many inline modules enclose it.
 #[derive(Clone)]
-struct Path_ {
+struct Name {
     segments: Vec<String>,
     inline: usize,
 }
@@ -130,6 +132,12 @@ impl Crate {
         }
     }
 
+    /// The module in this file.
+    pub fn module(&self, file: &str) -> Option<&Module> {
+        let found = self.0.iter().find(|(_, said)| said.file == file);
+        found.map(|(module, _)| module)
+    }
+
     /// Files of all modules.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.0.values().map(|said| &said.file[..])
@@ -139,7 +147,7 @@ impl Crate {
     pub fn uses(&self) -> Vec<Use> {
         let mut found = Vec::new();
         for (from, said) in &self.0 {
-            for (path, line) in &said.paths {
+            for (path, line, is_export) in &said.paths {
                 if let Some(to) = self.resolve(from, path, 0)
                     && to != *from
                 {
@@ -147,6 +155,7 @@ impl Crate {
                         place: (said.file.clone(), *line),
                         from: from.clone(),
                         to,
+                        is_export: *is_export,
                     });
                 }
             }
@@ -155,7 +164,7 @@ impl Crate {
     }
 
     /// The module that defines what a path in a module names; none for what belongs to another crate or is local.
-    fn resolve(&self, module: &Module, path: &Path_, depth: usize) -> Option<Module> {
+    fn resolve(&self, module: &Module, path: &Name, depth: usize) -> Option<Module> {
         let first = path.segments.first()?;
         let mut at = module.clone();
         let rest = match &first[..] {
@@ -239,8 +248,9 @@ impl<'a> Reader<'a> {
                 self.at += 3;
                 self.read(inline + 1);
             } else if text == "use" && self.text(1) != "<" {
+                let is_export = self.at > 0 && matches!(self.tokens[self.at - 1].text, "pub" | ")");
                 self.at += 1;
-                self.tree(&[], inline);
+                self.tree(&[], inline, is_export);
             } else if self.starts_with(&["pub", "(", "in"]) {
                 while self.text(0) != ")" {
                     self.at += 1;
@@ -294,11 +304,13 @@ impl<'a> Reader<'a> {
             segments.push(next.to_string());
             self.at += 2;
         }
-        self.said.paths.push((Path_ { segments, inline }, line));
+        self.said
+            .paths
+            .push((Name { segments, inline }, line, false));
     }
 
     /// A tree of `use` after a prefix, up to what ends it.
-    fn tree(&mut self, prefix: &[String], inline: usize) {
+    fn tree(&mut self, prefix: &[String], inline: usize, is_export: bool) {
         let line = self.tokens[self.at].line;
         let mut segments = prefix.to_vec();
         loop {
@@ -306,7 +318,7 @@ impl<'a> Reader<'a> {
                 "{" => {
                     self.at += 1;
                     while self.text(0) != "}" {
-                        self.tree(&segments, inline);
+                        self.tree(&segments, inline, is_export);
                         self.at += usize::from(self.text(0) == ",");
                     }
                     self.at += 1;
@@ -316,7 +328,9 @@ impl<'a> Reader<'a> {
                 "self" if !segments.is_empty() => {}
                 "*" => {
                     self.at += 1;
-                    self.said.paths.push((Path_ { segments, inline }, line));
+                    self.said
+                        .paths
+                        .push((Name { segments, inline }, line, is_export));
                     return;
                 }
                 word => segments.push(word.to_string()),
@@ -331,8 +345,8 @@ impl<'a> Reader<'a> {
             name = self.text(1).to_string();
             self.at += 2;
         }
-        let path = Path_ { segments, inline };
-        self.said.paths.push((path.clone(), line));
+        let path = Name { segments, inline };
+        self.said.paths.push((path.clone(), line, is_export));
         self.said.imports.insert(name, path);
     }
 }
