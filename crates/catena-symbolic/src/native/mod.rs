@@ -215,7 +215,7 @@ pub fn compile_family(family: Family, members: &[Model], cpu: Cpu) -> Result<Fam
             state.base = Base::fixed();
             let input = [&other.v[..], &parameters].concat();
             let found = compiled.code().try_out(&state.q, &state.v, &input);
-            let wanted = Kernel::Forward.general(&mut general, &state, &other.v)?;
+            let wanted = general.kernel_results(Kernel::Forward, &state, &other.v)?;
             let apart = difference(&found[..wanted.len()], &wanted);
             let error = ratio(apart, residual::largest(&wanted));
             judge(member, (error, Kernel::Forward))?;
@@ -311,7 +311,7 @@ fn agree(
                     continue;
                 };
                 let found = code.try_out(&state.q, &state.v, &x);
-                let wanted = kernel.general(&mut general, &state, &x)?;
+                let wanted = general.kernel_results(kernel, &state, &x)?;
                 // pivots may follow the results, and code for lanes gives no inertia matrix with derivatives
                 let count = found.len().min(wanted.len());
                 let apart = difference(&found[..count], &wanted[..count]);

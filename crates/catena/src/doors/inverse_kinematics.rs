@@ -17,9 +17,9 @@
 //! q(tₖ + s) = qₖ ⊕ (c₁ s + c₂ s² + … ),        v = c₁,   v̇ = 2 c₂               (2)
 //! ```
 
-use crate::algorithm::Card;
 use crate::algorithm::derivatives::centroidal::{CentroidalMomentum, centroidal_momentum};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::card::Card;
 use crate::dense::Lu;
 use crate::doors::ClosedChain;
 use crate::elementary;

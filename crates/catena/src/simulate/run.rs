@@ -2,7 +2,6 @@
 
 mod checkpoint;
 mod happenings;
-mod options;
 mod verification;
 
 use super::audit::{Audit, Auditor, Errors, Halved, Observation};
@@ -12,6 +11,7 @@ use super::control::ActuatorUse;
 use super::engine::Engine;
 use super::equations::EquationsOfMotion;
 use super::inputs::Inputs;
+use super::options::{Integrator, SimulationOptions, check};
 use super::stiffness::fastest_damping;
 use super::tree_system::{Cause, Constrained, EventFunction, Response, TreeSystem};
 use crate::doors::native::Compiler;
@@ -23,8 +23,6 @@ use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
 pub use happenings::Happened;
 use happenings::{KINDS, Record, STRIKES};
-pub(super) use options::check;
-pub use options::{Integrator, SimulationOptions};
 pub use verification::verified_error;
 
 /// A sample of the motion.

@@ -5,7 +5,7 @@
 //! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and rejects singular tasks.
 
 use super::{Factorization, SolveColumns};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;

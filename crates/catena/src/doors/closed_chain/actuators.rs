@@ -12,11 +12,11 @@
 //! Fewer independent actuators than freedoms cannot produce an arbitrary motion, and are rejected.
 
 use super::{ClosedChain, DENSE_ROWS, finite};
-use crate::algorithm::Card;
 use crate::algorithm::constrained::CLOSED;
 use crate::algorithm::constrained::complete_orthogonal::{
     CompleteOrthogonal, RANK_TOLERANCE, norm,
 };
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::spatial::Force;

@@ -12,7 +12,7 @@
 //! first in a tree, stay independent where the position allows it.
 
 use super::{ClosedChain, DENSE_ROWS, finite};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::state::State;

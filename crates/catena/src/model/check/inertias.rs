@@ -2,7 +2,7 @@
 
 use super::finite_vector;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::builder::LinkSpec;
+use crate::model::specs::LinkSpec;
 
 pub(super) fn inertial(link: &LinkSpec) -> Result<()> {
     let Some(inertial) = link.inertial else {

@@ -4,7 +4,7 @@ use super::Simulation;
 use super::happenings::{KINDS, RECORD, Record};
 use crate::error::{Error, ErrorKind, Result};
 use crate::simulate::control::ActuatorUse;
-use crate::simulate::run::Integrator;
+use crate::simulate::options::Integrator;
 
 impl Simulation {
     /// Everything needed to resume bit for bit, including the audit.
