@@ -41,10 +41,10 @@ fn signalled(child: Child, signal: &str) -> (Output, String) {
 
 #[test]
 fn a_signal_ends_a_run_that_can_be_resumed() {
-    for (signal, name) in [
-        ("INT", "run.csv"),
-        ("TERM", "run.mcap"),
-        ("HUP", "run.parquet"),
+    for (signal, name, code) in [
+        ("INT", "run.csv", 130),
+        ("TERM", "run.mcap", 143),
+        ("HUP", "run.parquet", 129),
     ] {
         let folder = Folder::new(&format!("signal-{signal}"));
         let command = format!("simulate pendulum-10 --duration 2000 -o {name}");
@@ -57,10 +57,14 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
             });
             length(&folder.path().join(name)) + in_parts
         };
+        if signal == "HUP" && ignores_hang_up() {
+            eprintln!("skipped: the tests run under nohup");
+            continue;
+        }
         let child = start(&folder, &command);
         wait_until("rows", || written() > 100_000);
         let (output, said) = signalled(child, signal);
-        assert_eq!(output.status.code(), Some(130), "{signal}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{signal}: {said}");
         assert!(said.contains("a signal has ended the command"), "{said}");
         assert!(
             said.contains("--resume") && said.contains("keeps"),
@@ -71,8 +75,41 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
         let child = start(&folder, &format!("{command} --resume"));
         wait_until("more rows", || written() > before + 100_000);
         let (output, said) = signalled(child, signal);
-        assert_eq!(output.status.code(), Some(130), "{signal}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{signal}: {said}");
     }
+}
+
+/// Does this process ignore SIGHUP, and so every program that it starts?
+fn ignores_hang_up() -> bool {
+    let status = Command::new("sh").args(["-c", "kill -HUP $$"]).status();
+    status.expect("a shell").success()
+}
+
+/// A run that was started to outlive its terminal does, and still ends by the signals that are meant for it.
+#[test]
+fn nohup_is_respected() {
+    let folder = Folder::new("signal-nohup");
+    let child = Command::new("nohup")
+        .arg(env!("CARGO_BIN_EXE_catena"))
+        .args("simulate pendulum-10 --duration 2000 -o run.csv".split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("nohup is there");
+    let written = || {
+        let data = folder.path().join("run.csv").metadata();
+        data.map_or(0, |data| data.len())
+    };
+    wait_until("rows", || written() > 100_000);
+    let before = written();
+    let sent = Command::new("kill")
+        .args(["-s", "HUP", &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill is there").success());
+    wait_until("more rows", || written() > before + 200_000);
+    let (output, said) = signalled(child, "TERM");
+    assert_eq!(output.status.code(), Some(143), "{said}");
 }
 
 #[test]
@@ -88,7 +125,7 @@ fn a_signal_ends_a_study_that_can_be_resumed() {
     let child = start(&folder, "sweep study.toml --jobs 1 -o results.csv");
     wait_until("samples", || written() > 10_000);
     let (output, said) = signalled(child, "TERM");
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!(output.status.code(), Some(143), "{said}");
     assert!(said.contains("a signal has ended the command"), "{said}");
     assert!(said.contains("results.csv.journal keeps"), "{said}");
     let child = start(&folder, "sweep study.toml --jobs 1 -o results.csv --resume");

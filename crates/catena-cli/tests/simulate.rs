@@ -940,3 +940,17 @@ fn the_audit_sees_the_phase_of_fixed_steps() {
         assert_eq!(law(&value, "energy balance")["kept"], true);
     }
 }
+
+/// A run that overflows says so; NaN is no size of an error.
+#[test]
+fn an_overflow_is_told_in_words() {
+    let run = run("simulate planar3 --method rk4 --step 1 --v 1e3,1e3,1e3 --duration 200");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("has no answer at 1 s: numbers of the run overflow"),
+        "{}",
+        run.stderr
+    );
+    assert!(!(run.stdout + &run.stderr).contains("NaN"));
+}

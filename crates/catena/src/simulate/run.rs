@@ -434,7 +434,7 @@ impl Simulation {
                 return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
-                        "the run makes no progress: {what} {most} times from {from} s to {reached} s"
+                        "the run makes no progress: {what} {most} times from {from} s to {reached:?} s"
                     ),
                 )
                 .hint("something pushes to and fro against friction or stops: look at the controller and at loads that depend on velocities"));
@@ -454,7 +454,7 @@ impl Simulation {
             Error::new(
                 ErrorKind::Integration,
                 format!(
-                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s{more}"
+                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached:?} s{more}"
                 ),
             )
         };
