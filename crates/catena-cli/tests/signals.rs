@@ -39,6 +39,16 @@ fn signalled(child: Child, signal: &str) -> (Output, String) {
     (output, said)
 }
 
+/// Bytes of a run, or of its parts.
+fn written(folder: &Folder, name: &str) -> u64 {
+    let length = |path: &Path| path.metadata().map_or(0, |data| data.len());
+    let parts = folder.path().join(format!("{name}.parts"));
+    let in_parts = std::fs::read_dir(parts).map_or(0, |all| {
+        all.flatten().map(|entry| length(&entry.path())).sum()
+    });
+    length(&folder.path().join(name)) + in_parts
+}
+
 #[test]
 fn a_signal_ends_a_run_that_can_be_resumed() {
     for (signal, name, code) in [
@@ -48,15 +58,7 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
     ] {
         let folder = Folder::new(&format!("signal-{signal}"));
         let command = format!("simulate pendulum-10 --duration 2000 -o {name}");
-        // bytes of the file, or of its parts
-        let written = || {
-            let length = |path: &Path| path.metadata().map_or(0, |data| data.len());
-            let parts = folder.path().join(format!("{name}.parts"));
-            let in_parts = std::fs::read_dir(parts).map_or(0, |all| {
-                all.flatten().map(|entry| length(&entry.path())).sum()
-            });
-            length(&folder.path().join(name)) + in_parts
-        };
+        let written = || written(&folder, name);
         if signal == "HUP" && ignores_hang_up() {
             eprintln!("skipped: the tests run under nohup");
             continue;
@@ -79,6 +81,39 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
     }
 }
 
+/// A run that signals have ended twice has the numbers of one that they have not; a Parquet file has its bytes.
+#[test]
+fn a_signal_changes_no_bit() {
+    for name in ["run.csv", "run.parquet"] {
+        let [whole, ended] =
+            ["whole", "ended"].map(|kind| Folder::new(&format!("bits-{kind}-{name}")));
+        let command =
+            format!("simulate pendulum-10 --random 3 --duration 4 --interval 0.0005 -o {name}");
+        assert_eq!(whole.run(&command).code, 0);
+        let mut again = String::new();
+        for code in [143, 130] {
+            let child = start(&ended, &format!("{command}{again}"));
+            let before = written(&ended, name);
+            wait_until("rows", || written(&ended, name) > before + 50_000);
+            let signal = if code == 143 { "TERM" } else { "INT" };
+            let (output, said) = signalled(child, signal);
+            assert_eq!(output.status.code(), Some(code), "{said}");
+            again = " --resume".into();
+        }
+        let run = ended.run(&format!("{command} --resume"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let rows = |folder: &Folder| match name {
+            "run.csv" => {
+                let text = folder.read(name);
+                let rows: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+                rows.join("\n").into_bytes()
+            }
+            _ => std::fs::read(folder.path().join(name)).expect("the run"),
+        };
+        assert!(rows(&whole) == rows(&ended), "{name} differs");
+    }
+}
+
 /// Does this process ignore SIGHUP, and so every program that it starts?
 fn ignores_hang_up() -> bool {
     let status = Command::new("sh").args(["-c", "kill -HUP $$"]).status();
@@ -97,10 +132,7 @@ fn nohup_is_respected() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("nohup is there");
-    let written = || {
-        let data = folder.path().join("run.csv").metadata();
-        data.map_or(0, |data| data.len())
-    };
+    let written = || written(&folder, "run.csv");
     wait_until("rows", || written() > 100_000);
     let before = written();
     let sent = Command::new("kill")
