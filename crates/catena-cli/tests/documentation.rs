@@ -120,6 +120,9 @@ fn links_lead_somewhere() {
         "NOTATION",
         "CONTRIBUTING",
         "CHANGELOG",
+        "SECURITY",
+        "peers/README",
+        "viewer/README",
     ] {
         all.push(root.join(format!("{name}.md")));
     }

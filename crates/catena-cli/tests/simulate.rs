@@ -485,7 +485,7 @@ fn a_run_that_cannot_go_on_keeps_what_it_has() {
     assert!(run.stderr.starts_with("error: at t = 1"), "{}", run.stderr);
     assert!(
         run.stderr
-            .ends_with("; run.parquet keeps 101 rows, up to time 1.0 s\n"),
+            .ends_with("; run.parquet keeps 101 rows, up to time 1 s\n"),
         "{}",
         run.stderr
     );

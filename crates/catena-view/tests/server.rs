@@ -334,7 +334,7 @@ fn loops_are_closed_and_examined() {
     let found = told(&ask(
         &long,
         "/findings",
-        &json!({ "q": State::start(&long).q }),
+        &json!({ "q": State::<f64>::start(&long).q }),
     ));
     assert!(
         found[0].ends_with("rows of constraints are not examined here; `catena doctor` does it."),
