@@ -220,12 +220,12 @@ class Model(_catena.Model):
             ("stiffness", stiffness),
             ("rest", rest),
         ):
-            joints += [(key, name, _number(key, value)) for name, value in (values or {}).items()]
+            joints += [(key, name, _number(key, value)) for name, value in _named(key, values)]
         copy._replace(
             self,
-            [(name, _number("mass", value)) for name, value in (mass or {}).items()],
-            [(name, _vector("centre", value)) for name, value in (centre or {}).items()],
-            [(name, _tensor(value)) for name, value in (inertia or {}).items()],
+            [(name, _number("mass", value)) for name, value in _named("mass", mass)],
+            [(name, _vector("centre", value)) for name, value in _named("centre", centre)],
+            [(name, _tensor(value)) for name, value in _named("inertia", inertia)],
             None if gravity is None else _vector("gravity", gravity),
             joints,
         )
@@ -1272,7 +1272,7 @@ class Diagnosis:
 
 
 class Law(NamedTuple):
-    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no result), the tolerance, and whether it holds.
+    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no answer), the tolerance, and whether it holds.
     If the model is so ill-conditioned that the tolerance exceeds 1e-6, the law neither holds nor fails, and `decided` is false."""
 
     law: str
@@ -1340,7 +1340,7 @@ class Equations(str):
 
 def _residual(x: Optional[float]) -> str:
     """A residual as text, also where there is none."""
-    return "no result" if x is None else f"{x:.1e}"
+    return "no answer" if x is None else f"{x:.1e}"
 
 
 def _count(name: str, value: Any) -> int:
@@ -1430,15 +1430,33 @@ def _number(key: str, value: Any) -> float:
         raise InputError(f"{key} must be a number, not {value!r}") from None
 
 
+def _named(key: str, values: Optional[Mapping[str, Any]]) -> List[Tuple[str, Any]]:
+    """The entries of a mapping of names."""
+    if values is None:
+        return []
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise InputError(f"{key} must be a dictionary of names, not {values!r}")
+    return list(values.items())
+
+
+def _numbers(value: Any) -> Optional[np.ndarray]:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
+
+
 def _vector(key: str, value: Any) -> List[float]:
-    vector = np.asarray(value, dtype=float)
-    if vector.shape != (3,):
+    vector = _numbers(value)
+    if vector is None or vector.shape != (3,):
         raise InputError(f"{key} must be three numbers, not {value!r}")
     return vector.tolist()
 
 
 def _tensor(value: Any) -> List[float]:
-    tensor = np.asarray(value, dtype=float)
+    tensor = _numbers(value)
+    if tensor is None:
+        tensor = np.empty(0)
     if tensor.shape == (3,):
         return tensor.tolist() + [0.0, 0.0, 0.0]
     if tensor.shape == (6,):

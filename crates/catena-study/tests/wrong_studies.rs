@@ -269,6 +269,14 @@ fn wrong_searches() {
             "[optimize]\nminimise = \"peak\"\nevaluations = 2",
             "must be a whole number from 3 to 1e6",
         ),
+        (
+            "[optimize]\nminimise = \"peak\"\nmethod = \"newton\"",
+            "must be a method of search, not the string \"newton\"",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\nstart = 1",
+            "must be a table of parameters",
+        ),
     ] {
         let found = message("[run]", &format!("{search}\n[run]"));
         assert!(found.contains(told), "{search}: {found}");

@@ -428,7 +428,7 @@ impl Simulation {
                 return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
-                        "the run makes no progress: {what} {most} times from {from} s to {reached} s"
+                        "the run makes no progress: {what} {most} times from {from} s to {reached:?} s"
                     ),
                 )
                 .hint("a load changes its sign again and again against friction or a stop: check the controller and loads that depend on velocities"));
@@ -448,7 +448,7 @@ impl Simulation {
             Error::new(
                 ErrorKind::Integration,
                 format!(
-                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s{more}"
+                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached:?} s{more}"
                 ),
             )
         };

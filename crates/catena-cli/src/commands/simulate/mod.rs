@@ -16,7 +16,7 @@ pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
-pub use report::stored;
+pub use report::{stored, violated};
 pub use trial::{Columns, Rest, RunArguments, Started, Trial};
 
 use crate::formulation_argument::{FormulationArgument, described};
@@ -642,15 +642,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome = outcome.note(format!("wrote {rows} to {}", path.display()));
     }
     if arguments.audit == Strictness::Strict {
-        outcome.failures.extend(audit.breaches().map(|breach| {
-            format!(
-                "{} is off by {} at {} s, allowed {}",
-                breach.name,
-                rough(breach.worst),
-                six(breach.time),
-                rough(breach.allowed)
-            )
-        }));
+        outcome.failures.extend(audit.breaches().map(violated));
     }
     Ok(outcome)
 }
