@@ -230,12 +230,11 @@ fn stl(bytes: &[u8]) -> Read {
 fn msh(bytes: &[u8]) -> Read {
     let wrong = "this is not an MSH file";
     let header = bytes.get(..16).ok_or(wrong)?;
-    let mut counts = header.chunks_exact(4).map(integer);
-    let mut count = || {
-        let number = counts.next().unwrap_or(-1);
-        usize::try_from(number).map_err(|_| wrong)
-    };
-    let (vertices, normals, textures, faces) = (count()?, count()?, count()?, count()?);
+    let mut counts = [0; 4];
+    for (count, bytes) in counts.iter_mut().zip(header.chunks_exact(4)) {
+        *count = usize::try_from(integer(bytes)).map_err(|_| wrong)?;
+    }
+    let [vertices, normals, textures, faces] = counts;
     let skipped = 12 * normals + 8 * textures;
     if bytes.len() != 16 + 12 * vertices + skipped + 12 * faces {
         return Err(wrong);
