@@ -447,7 +447,8 @@ impl Bdf {
         }
     }
 
-    /// One step of this size and order, whatever its error; the order may exceed that of the step before by one.
+    /// One step of this size and order, whatever its error; the order may exceed that of the step before by one, and after
+    /// [`start_with_history`](Self::start_with_history) it is at most the number of points of the past.
     pub fn step_of<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,
@@ -455,10 +456,12 @@ impl Bdf {
         order: usize,
     ) -> Result<StepOutcome> {
         self.check_problem(problem)?;
-        let highest = if self.fresh {
-            1
-        } else {
-            (self.used_order + 1).min(MAX_ORDER)
+        // a step leaves one more point behind than its order needs, a given past does not
+        let is_given = self.history.spans[self.used_order] == 0.0;
+        let highest = match () {
+            () if self.fresh => 1,
+            () if is_given => self.used_order,
+            () => (self.used_order + 1).min(MAX_ORDER),
         };
         if !(1..=highest).contains(&order) {
             return Err(Error::new(
