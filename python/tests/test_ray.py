@@ -166,7 +166,7 @@ def test_the_driver_is_killed_and_resumed(cluster, folder):
 
     said = finished(started(cluster, folder, "driver.parquet", "--resume"))
     count = len(catena.Study(folder / "study.toml"))
-    assert f"resumed: {before} of {count} samples were there" in said and " on 2 nodes" in said
+    assert f"resumed: {before} of {count} samples were already computed" in said and " on 2 nodes" in said
     assert same(folder, "driver.parquet") and not (folder / "driver.parquet.journal").exists()
 
     # who began a study need not end it

@@ -164,7 +164,7 @@ fn mistakes() {
         ("space space-robot --point 1,2", "--point"),
         ("space space-robot --frame nowhere", "nowhere"),
         ("barycentres stanford", "it does not float"),
-        ("barycentres zoo", "slides"),
+        ("barycentres zoo", "translational freedom"),
         ("forward stanford --root link6", "joins it to the ground"),
     ] {
         let run = run(command);

@@ -694,7 +694,7 @@ mod killed {
         );
         assert_eq!(run.code, 0, "{}", run.stderr);
         let wanted = format!(
-            "resumed: {kept} of 150 samples were there; left out 22 bytes of an incomplete line\nwrote 150 rows to killed.parquet\n"
+            "resumed: {kept} of 150 samples were already computed; left out 22 bytes of an incomplete line\nwrote 150 rows to killed.parquet\n"
         );
         assert_eq!(run.stderr, wanted);
         assert!(bytes(&folder, "whole.parquet") == bytes(&folder, "killed.parquet"));

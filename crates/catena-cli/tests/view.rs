@@ -305,7 +305,7 @@ fn shapes_of_urdf_files() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("link `tip`: the mesh missing.stl is not there"),
+            .contains("link `tip`: the mesh missing.stl does not exist"),
         "{}",
         run.stderr
     );

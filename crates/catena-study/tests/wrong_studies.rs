@@ -131,7 +131,7 @@ fn messages() {
         (
             "duration = 1",
             "duration = \"{paylod}\"",
-            "study.toml:12: `{paylod}` in `run.duration` is no parameter",
+            "study.toml:12: `{paylod}` in `run.duration` is not a parameter",
         ),
         (
             "duration = 1",

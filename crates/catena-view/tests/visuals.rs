@@ -122,7 +122,7 @@ fn urdf_shows_every_format_and_says_what_is_missing() {
     );
     assert!(shown.iter().all(|visual| visual["body"] == 1));
     let told = |words: &str| notes.iter().any(|note| note.contains(words));
-    assert!(told("missing.stl is not there"), "{notes:?}");
+    assert!(told("missing.stl does not exist"), "{notes:?}");
     assert!(told("broken.stl is not shown"), "{notes:?}");
     assert!(told("only STL, OBJ, COLLADA and glTF"), "{notes:?}");
     assert!(told("<torus> is not understood"), "{notes:?}");

@@ -303,11 +303,11 @@ mod tests {
             (
                 "#square\"/>",
                 "#circle\"/>",
-                "`#circle`, which is not there",
+                "`#circle`, which does not exist",
             ),
             ("<vcount>4", "<vcount>5", "not complete"),
             ("0 0 1 90", "0 0 1", "<rotate> has 3 numbers"),
-            ("1000 0 0 ", "1000 x 0 ", "`x` is no number"),
+            ("1000 0 0 ", "1000 x 0 ", "`x` is not a number"),
             ("COLLADA", "COLLADE", "<COLLADA>"),
             (
                 "url=\"#scene\"",
