@@ -1,13 +1,34 @@
 //! The registers of x86-64 that hold a state in each lane.
 
 use super::cpu::{Cpu, with_avx2, with_avx512};
-use crate::scalar::{Task, Vector};
+use crate::scalar::{Fused, Scalar, Task, Vector};
 use std::arch::x86_64::*;
+
+/// Machine code: frame, constants, q, v, input, output.
+pub(crate) type Entry =
+    unsafe extern "sysv64" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
+
+/// Sines and cosines of many angles, in registers where there are any.
+#[allow(unsafe_code)]
+pub(crate) fn sin_cos_all(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
+    if Cpu::best() >= Cpu::Avx2 {
+        // SAFETY: AVX2 and FMA were just detected.
+        unsafe { sin_cos_all_in_avx2(angles, sin, cos) }
+    } else {
+        Fused::sin_cos_all(angles, sin, cos);
+    }
+}
+
+with_avx2! {
+    fn sin_cos_all_in_avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
+        Fused::sin_cos_all(angles, sin, cos);
+    }
+}
 
 /// A register of one kind of processor as [`Vector`]: every operation is one of the processor's instructions.
 ///
-/// The type is private to the crate: only code that the dispatcher runs on such a processor may construct one. This is the
-/// contract of [`Vector`], and makes every intrinsic below sound. Debug builds check it at construction.
+/// The type is private to `arch`, which gives it to other code only as a type parameter and only after it has detected the instructions
+/// (`choice.rs`): this makes every intrinsic below sound. Debug builds check it at construction.
 macro_rules! vector {
     (
         $name:ident, $cpu:ident, $lanes:literal, $register:ident, $mask:ident, apart: $apart:ident,

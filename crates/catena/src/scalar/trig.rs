@@ -115,6 +115,7 @@ fn pair<S: Scalar>(coefficients: &[f64; 6], first: usize, x: S) -> S {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scalar::Fused;
     use std::f64::consts::FRAC_PI_2;
 
     /// Angles of all magnitudes, then multiples of π/2 and of π/4 and their neighbours.
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn fused_agrees_with_the_standard_library() {
         for x in angles() {
-            let (sin, cos) = sin_cos_fused(Fused(x));
+            let (sin, cos) = Fused(x).sin_cos();
             check(x, (sin.0, cos.0));
         }
     }
@@ -164,9 +165,9 @@ mod tests {
             let angles = Fused::slice(&angles[..count]);
             let mut sin = vec![Fused(0.0); count];
             let mut cos = vec![Fused(0.0); count];
-            sin_cos_all_fused(angles, &mut sin, &mut cos);
+            Fused::sin_cos_all(angles, &mut sin, &mut cos);
             for i in 0..count {
-                let (s, c) = sin_cos_fused(angles[i]);
+                let (s, c) = angles[i].sin_cos();
                 // A block with a large angle is computed number by number as a whole.
                 for (all, one) in [(sin[i].0, s.0), (cos[i].0, c.0)] {
                     assert!((all - one).abs() <= 3e-16 || all.is_nan() && one.is_nan());
@@ -178,7 +179,7 @@ mod tests {
     #[test]
     fn symmetric_and_exact_at_zero() {
         assert_eq!(sin_cos(0.0), (0.0, 1.0));
-        assert_eq!(sin_cos_fused(Fused(0.0)), (Fused(0.0), Fused(1.0)));
+        assert_eq!(Fused(0.0).sin_cos(), (Fused(0.0), Fused(1.0)));
         for x in angles().step_by(7) {
             let (sin, cos) = sin_cos(x);
             assert_eq!(sin_cos(-x), (-sin, cos));
