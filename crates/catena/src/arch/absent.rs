@@ -1,20 +1,10 @@
-//! What [`super`] offers where there are no registers: types without values, and code in plain instructions.
+//! What [`super`] offers where there are no registers: types without values.
 
 use super::{Cpu, Of};
 use crate::algorithm::inertia_matrix::Part;
 use crate::model::Model;
-use crate::scalar::{Fused, Scalar};
 use crate::spatial::Force;
 use crate::state::State;
-
-/// Machine code: frame, constants, q, v, input, output.
-pub(crate) type Entry =
-    unsafe extern "C" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
-
-/// Sines and cosines of many angles.
-pub(crate) fn sin_cos_all(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-    Fused::sin_cos_all(angles, sin, cos);
-}
 
 /// A type that has no values, with functions that are never called.
 macro_rules! absent {

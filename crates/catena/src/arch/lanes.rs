@@ -1,29 +1,8 @@
 //! The registers of x86-64 that hold a state in each lane.
 
 use super::cpu::{Cpu, with_avx2, with_avx512};
-use crate::scalar::{Fused, Scalar, Task, Vector};
+use crate::scalar::{Task, Vector};
 use std::arch::x86_64::*;
-
-/// Machine code: frame, constants, q, v, input, output.
-pub(crate) type Entry =
-    unsafe extern "sysv64" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
-
-/// Sines and cosines of many angles, in registers where there are any.
-#[allow(unsafe_code)]
-pub(crate) fn sin_cos_all(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-    if Cpu::best() >= Cpu::Avx2 {
-        // SAFETY: AVX2 and FMA were just detected.
-        unsafe { sin_cos_all_in_avx2(angles, sin, cos) }
-    } else {
-        Fused::sin_cos_all(angles, sin, cos);
-    }
-}
-
-with_avx2! {
-    fn sin_cos_all_in_avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-        Fused::sin_cos_all(angles, sin, cos);
-    }
-}
 
 /// A register of one kind of processor as [`Vector`]: every operation is one of the processor's instructions.
 ///

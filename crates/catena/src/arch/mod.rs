@@ -6,6 +6,7 @@
 //! (`absent.rs`), and nothing outside this folder needs to know.
 
 mod choice;
+mod code;
 mod cpu;
 mod memory;
 
@@ -37,20 +38,16 @@ mod records;
 mod registers;
 
 pub(crate) use choice::{ForRegister, InRegisters, PerRegister, Visitor, in_registers};
+pub(crate) use code::{Entry, Sines};
 pub use cpu::Cpu;
 pub(crate) use memory::prefetch;
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) use absent::{Derivatives, Entry, InertiaMatrix, OneState, sin_cos_all};
+pub(crate) use absent::{Derivatives, InertiaMatrix, OneState};
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) use lanes::{Avx2Register, Avx512Register};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use {
-    derivatives::Derivatives,
-    inertia::InertiaMatrix,
-    lanes::{Entry, sin_cos_all},
-    one_state::OneState,
-};
+pub(crate) use {derivatives::Derivatives, inertia::InertiaMatrix, one_state::OneState};
 
 /// Derivatives of which dynamics?
 #[derive(Clone, Copy)]

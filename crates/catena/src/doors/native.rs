@@ -5,7 +5,7 @@
 //! cosines of the joint angles are computed before the call.
 
 use crate::Cpu;
-use crate::arch::{Entry, prefetch, sin_cos_all};
+use crate::arch::{Entry, Sines, prefetch};
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Family, Model};
@@ -465,6 +465,7 @@ pub(crate) struct Single {
     code: Code,
     frame: Vec<Line>,
     angles: Vec<Fused>,
+    sines: Sines,
     /// Results, then pivots.
     pub output: Vec<f64>,
     pivots: usize,
@@ -475,6 +476,7 @@ impl Single {
         Single {
             frame: vec![Line::default(); code.frame.div_ceil(8)],
             angles: vec![Fused(0.0); code.angles.len()],
+            sines: Sines::detect(),
             output: vec![0.0; code.outputs],
             code: code.clone(),
             pivots,
@@ -506,7 +508,7 @@ impl Single {
         for (to, angle) in self.angles.iter_mut().zip(angles.iter()) {
             *to = Fused(angle.factor * q[angle.position] + angle.offset);
         }
-        sin_cos_all(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
+        (self.sines).run(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
     }
 }
 
