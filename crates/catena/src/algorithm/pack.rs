@@ -96,7 +96,7 @@ impl<V: Vector> Pack<Fused> for Register<V> {
     }
     #[inline(always)]
     fn prefetch(to: &[Fused], at: usize) {
-        crate::scalar::prefetch(Fused::plain(to), at);
+        crate::arch::prefetch(Fused::plain(to), at);
     }
 }
 

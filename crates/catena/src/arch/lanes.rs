@@ -6,8 +6,8 @@ use std::arch::x86_64::*;
 
 /// A register of one kind of processor as [`Vector`]: every operation is one of the processor's instructions.
 ///
-/// The type is private to the crate: only code that the dispatcher runs on such a processor may construct one. This is the
-/// contract of [`Vector`], and makes every intrinsic below sound. Debug builds check it at construction.
+/// The type is private to `arch`, which gives it to other code only as a type parameter and only after it has detected the instructions
+/// (`choice.rs`): this makes every intrinsic below sound. Debug builds check it at construction.
 macro_rules! vector {
     (
         $name:ident, $cpu:ident, $lanes:literal, $register:ident, $mask:ident, apart: $apart:ident,

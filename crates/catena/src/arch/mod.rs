@@ -1,11 +1,25 @@
-//! Processor-specific code for single states: detection of instruction sets, and vectors held in registers.
+//! All that knows the processor: detection of instruction sets, vectors held in registers, registers of lanes, hints to the caches.
+//!
+//! The types of registers are private to this folder, and their operations are sound only where the processor has the instructions.
+//! Others get them in two ways: as workspaces that [`OneState`], [`InertiaMatrix`] and [`Derivatives`] make only after detection, and as
+//! the type parameter of [`in_registers`] and [`InRegisters`], which detect, too. On other architectures than x86-64 there are none
+//! (`absent.rs`), and nothing outside this folder needs to know.
 
+mod choice;
+mod code;
 mod cpu;
+mod memory;
 
+#[cfg(not(target_arch = "x86_64"))]
+mod absent;
 #[cfg(target_arch = "x86_64")]
 mod articulated;
 #[cfg(target_arch = "x86_64")]
 mod columns;
+#[cfg(target_arch = "x86_64")]
+mod derivatives;
+#[cfg(target_arch = "x86_64")]
+mod inertia;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -15,29 +29,38 @@ mod moments;
 #[cfg(target_arch = "x86_64")]
 mod motions;
 #[cfg(target_arch = "x86_64")]
+mod one_state;
+#[cfg(target_arch = "x86_64")]
 mod quad;
 #[cfg(target_arch = "x86_64")]
 mod records;
 #[cfg(target_arch = "x86_64")]
 mod registers;
 
+pub(crate) use choice::{ForRegister, InRegisters, PerRegister, Visitor, in_registers};
+pub(crate) use code::{Entry, Sines};
 pub use cpu::Cpu;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use {
-    columns::Columns,
-    cpu::{with_avx2, with_avx512},
-    lanes::{Avx2Register, Avx512Register},
-    links::Link,
-    records::QuadDerivatives,
-    registers::{Links, Registers},
-};
+pub(crate) use memory::prefetch;
 
-/// A check, in arrays and in every register that this processor has and `CATENA_CPU` allows.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) use absent::{Derivatives, InertiaMatrix, OneState};
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) use lanes::{Avx2Register, Avx512Register};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use {derivatives::Derivatives, inertia::InertiaMatrix, one_state::OneState};
+
+/// Derivatives of which dynamics?
+#[derive(Clone, Copy)]
+pub(crate) enum Of {
+    Inverse,
+    /// With the factors of forward dynamics.
+    Forward,
+}
+
+/// A check in every register that this processor has and `CATENA_CPU` allows; the test says which it skips.
 #[cfg(test)]
-macro_rules! in_every_register {
+macro_rules! in_registers_only {
     ($check:ident) => {
-        $check::<[f64; 4]>();
-        $check::<[f64; 8]>();
         #[cfg(target_arch = "x86_64")]
         {
             use $crate::arch::{Avx2Register, Avx512Register, Cpu, has_or_skips};
@@ -48,6 +71,18 @@ macro_rules! in_every_register {
                 $check::<Avx512Register>();
             }
         }
+    };
+}
+#[cfg(test)]
+pub(crate) use in_registers_only;
+
+/// The same in arrays, too.
+#[cfg(test)]
+macro_rules! in_every_register {
+    ($check:ident) => {
+        $check::<[f64; 4]>();
+        $check::<[f64; 8]>();
+        $crate::arch::in_registers_only!($check);
     };
 }
 #[cfg(test)]

@@ -14,13 +14,12 @@ pub use trajectories::Feedback;
 pub(crate) use trajectories::{Stepping, Trajectories};
 
 use crate::algorithm::inertia_matrix::Part;
-#[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2Register, Avx512Register};
+use crate::arch::{InRegisters, PerRegister, Visitor};
 use crate::doors::native::Compiled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::integrate::FixedMethod;
 use crate::model::{FrameInfo, Model};
-use crate::scalar::Vector;
+use crate::scalar::{Task, Vector};
 use crate::spatial::{Force, Mat3, Pose, Vec3};
 use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
@@ -30,91 +29,63 @@ use lanes::{Given, Job, LaneWork};
 use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
 use std::sync::{Mutex, PoisonError};
 
-/// The loop over registers of states, compiled for AVX2 and for AVX-512.
-#[cfg(target_arch = "x86_64")]
-mod compiled {
-    use super::*;
-    use crate::arch::{with_avx2, with_avx512};
-
-    with_avx2! {
-        pub(super) fn avx2<Q: Question>(question: Q, work: &mut LaneWork<Avx2Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
-            work.run(question, model, base, job);
-        }
-    }
-
-    with_avx512! {
-        pub(super) fn avx512<Q: Question>(question: Q, work: &mut LaneWork<Avx512Register>, model: &Model, base: &Base<f64>, job: &mut Job<'_>) {
-            work.run(question, model, base, job);
-        }
-    }
-}
-
-/// A register with the loop compiled for it.
-trait Looped: Vector + Send + Sync {
-    fn run<Q: Question>(
-        question: Q,
-        work: &mut LaneWork<Self>,
-        model: &Model,
-        base: &Base<f64>,
-        job: &mut Job<'_>,
-    );
-}
-
-/// One lane: several would only be unrolled loops.
-impl Looped for [f64; 1] {
-    fn run<Q: Question>(
-        question: Q,
-        work: &mut LaneWork<Self>,
-        model: &Model,
-        base: &Base<f64>,
-        job: &mut Job<'_>,
-    ) {
-        work.run(question, model, base, job);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Looped for Avx2Register {
-    fn run<Q: Question>(
-        question: Q,
-        work: &mut LaneWork<Self>,
-        model: &Model,
-        base: &Base<f64>,
-        job: &mut Job<'_>,
-    ) {
-        // SAFETY: workspaces of this register exist only where the processor has the instructions.
-        #[allow(unsafe_code)]
-        unsafe {
-            compiled::avx2(question, work, model, base, job);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Looped for Avx512Register {
-    fn run<Q: Question>(
-        question: Q,
-        work: &mut LaneWork<Self>,
-        model: &Model,
-        base: &Base<f64>,
-        job: &mut Job<'_>,
-    ) {
-        // SAFETY: workspaces of this register exist only where the processor has the instructions.
-        #[allow(unsafe_code)]
-        unsafe {
-            compiled::avx512(question, work, model, base, job);
-        }
-    }
-}
-
 /// One workspace per thread.
 #[derive(Clone, Debug)]
-enum Path {
-    Baseline(Vec<LaneWork<[f64; 1]>>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Vec<LaneWork<Avx2Register>>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Vec<LaneWork<Avx512Register>>),
+struct Works;
+
+impl PerRegister for Works {
+    type Of<V: Vector + Send + Sync> = LaneWork<V>;
+}
+
+/// A number of workspaces, with the code made for the model.
+struct Resize<'a> {
+    threads: usize,
+    model: &'a Model,
+    compiled: Option<&'a Compiled>,
+}
+
+impl Visitor<Works> for Resize<'_> {
+    type Output = ();
+
+    fn visit<V: Vector + Send + Sync>(self, works: &mut Vec<LaneWork<V>>) {
+        works.resize_with(self.threads, || LaneWork::new(self.model));
+        if let Some(compiled) = self.compiled {
+            for work in works {
+                work.native = compiled.lanes::<V>();
+            }
+        }
+    }
+}
+
+/// The states that failed, over all threads.
+struct Failed;
+
+impl Visitor<Works> for Failed {
+    type Output = Vec<usize>;
+
+    fn visit<V: Vector + Send + Sync>(self, works: &mut Vec<LaneWork<V>>) -> Vec<usize> {
+        let mut failed: Vec<usize> = works.iter().flat_map(|work| work.failed.clone()).collect();
+        failed.sort_unstable();
+        failed
+    }
+}
+
+/// The loop over registers of states, to be compiled for them.
+struct Loop<'a, 'b, Q, V: Vector> {
+    question: Q,
+    work: &'a mut LaneWork<V>,
+    model: &'a Model,
+    base: &'a Base<f64>,
+    job: &'a mut Job<'b>,
+}
+
+impl<Q: Question, V: Vector> Task for Loop<'_, '_, Q, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        (self.work).run(self.question, self.model, self.base, self.job);
+    }
 }
 
 /// A failed state of a batch, and the reason.
@@ -154,7 +125,7 @@ pub struct Failure {
 pub struct Batch {
     model: Model,
     cpu: Cpu,
-    path: Path,
+    works: InRegisters<Works>,
     base: Base<f64>,
     /// Number of states with factors, which stay in the lanes that made them; 0 for none.
     with_factors: usize,
@@ -177,17 +148,16 @@ impl Batch {
     /// Workspaces for this model, on a given path or the best below it that the processor has.
     pub fn with_cpu(model: &Model, cpu: Cpu) -> Self {
         let cpu = cpu.min(Cpu::best());
-        let path = match cpu {
-            #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => Path::Avx512(vec![LaneWork::new(model)]),
-            #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => Path::Avx2(vec![LaneWork::new(model)]),
-            _ => Path::Baseline(vec![LaneWork::new(model)]),
-        };
+        let mut works = InRegisters::new(cpu);
+        works.visit(Resize {
+            threads: 1,
+            model,
+            compiled: None,
+        });
         Batch {
             model: model.clone(),
             cpu,
-            path,
+            works,
             base: Base::fixed(),
             with_factors: 0,
             poses: Vec::new(),
@@ -213,27 +183,11 @@ impl Batch {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             n => n,
         };
-        let model = &self.model;
-        match &mut self.path {
-            Path::Baseline(works) => works.resize_with(threads, || LaneWork::new(model)),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => works.resize_with(threads, || LaneWork::new(model)),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => works.resize_with(threads, || LaneWork::new(model)),
-        }
-        if let Some(compiled) = &self.compiled {
-            match &mut self.path {
-                Path::Baseline(_) => {}
-                #[cfg(target_arch = "x86_64")]
-                Path::Avx2(works) => works
-                    .iter_mut()
-                    .for_each(|work| work.native = compiled.lanes::<Avx2Register>()),
-                #[cfg(target_arch = "x86_64")]
-                Path::Avx512(works) => works
-                    .iter_mut()
-                    .for_each(|work| work.native = compiled.lanes::<Avx512Register>()),
-            }
-        }
+        self.works.visit(Resize {
+            threads,
+            model: &self.model,
+            compiled: self.compiled.as_ref(),
+        });
         if let Some(coupled) = &mut self.coupled {
             let of_tree = coupled.of_tree.clone().threads(threads);
             *coupled.of_tree = of_tree;
@@ -271,12 +225,9 @@ impl Batch {
 
     /// States computed together.
     pub fn lanes(&self) -> usize {
-        match self.path {
-            Path::Baseline(_) => 4,
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(_) => Avx2Register::LANES,
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(_) => Avx512Register::LANES,
+        match self.cpu {
+            Cpu::Baseline | Cpu::Avx2 => 4,
+            Cpu::Avx512 => 8,
         }
     }
 
@@ -612,37 +563,18 @@ impl Batch {
     }
 
     fn run<Q: Question>(&mut self, question: Q, job: Job<'_>) {
-        let (model, base) = (&self.model, &self.base);
         self.failures.clear();
-        match &mut self.path {
-            Path::Baseline(works) => share(question, works, model, base, job),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => share(question, works, model, base, job),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => share(question, works, model, base, job),
-        }
-    }
-
-    /// Numbers of the states that failed, over all threads.
-    fn failed(&self) -> Vec<usize> {
-        fn all<V: Vector>(works: &[LaneWork<V>]) -> Vec<usize> {
-            let mut failed: Vec<usize> =
-                works.iter().flat_map(|work| work.failed.clone()).collect();
-            failed.sort_unstable();
-            failed
-        }
-        match &self.path {
-            Path::Baseline(works) => all(works),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => all(works),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => all(works),
-        }
+        self.works.visit(Share {
+            question,
+            model: &self.model,
+            base: &self.base,
+            job,
+        });
     }
 
     /// The failures with their reasons, and an error if there are any.
     fn explain<Q: Question>(&mut self, question: Q, given: Given<'_>) -> Result<()> {
-        let failed = self.failed();
+        let failed = self.works.visit(Failed);
         match failed.is_empty() {
             true => Ok(()),
             false => self.explain_states(question, &failed, given),
@@ -712,60 +644,89 @@ impl Batch {
 
 /// Distributes the states to the workspaces, whole registers to each, and runs them. A thread takes another part of the remaining
 /// states whenever it has finished one, ever smaller parts towards the end: a thread that wakes late or runs slowly does less.
-fn share<Q: Question, V: Looped>(
+struct Share<'a, Q> {
     question: Q,
-    works: &mut [LaneWork<V>],
-    model: &Model,
-    base: &Base<f64>,
-    mut job: Job<'_>,
-) {
-    if let [work] = works {
-        work.prepare(question, model, &job);
-        V::run(question, work, model, base, &mut job);
-        return;
-    }
-    let threads = works.len();
-    let registers = |states: usize| states.div_ceil(V::LANES);
-    if !Q::KEEPS {
-        for work in &mut *works {
+    model: &'a Model,
+    base: &'a Base<f64>,
+    job: Job<'a>,
+}
+
+impl<Q: Question> Visitor<Works> for Share<'_, Q> {
+    type Output = ();
+
+    fn visit<V: Vector + Send + Sync>(self, works: &mut Vec<LaneWork<V>>) {
+        let Share {
+            question,
+            model,
+            base,
+            mut job,
+        } = self;
+        if let [work] = &mut works[..] {
             work.prepare(question, model, &job);
+            V::apart(Loop {
+                question,
+                work,
+                model,
+                base,
+                job: &mut job,
+            });
+            return;
         }
-        let used = &mut works[..threads.min(registers(job.states)).max(1)];
-        let left = Mutex::new(Left { job, first: 0 });
-        each(used, |work| {
-            while let Some((mut part, first)) = take(&left, |states| {
-                registers(states).div_ceil(2 * threads) * V::LANES
-            }) {
-                let known = work.failed.len();
-                V::run(question, work, model, base, &mut part);
-                for state in &mut work.failed[known..] {
-                    *state += first;
+        let threads = works.len();
+        let registers = |states: usize| states.div_ceil(V::LANES);
+        if !Q::KEEPS {
+            for work in &mut *works {
+                work.prepare(question, model, &job);
+            }
+            let used = &mut works[..threads.min(registers(job.states)).max(1)];
+            let left = Mutex::new(Left { job, first: 0 });
+            each(used, |work| {
+                while let Some((mut part, first)) = take(&left, |states| {
+                    registers(states).div_ceil(2 * threads) * V::LANES
+                }) {
+                    let known = work.failed.len();
+                    V::apart(Loop {
+                        question,
+                        work,
+                        model,
+                        base,
+                        job: &mut part,
+                    });
+                    for state in &mut work.failed[known..] {
+                        *state += first;
+                    }
                 }
+            });
+            return;
+        }
+        // a thread finds again what it kept of its states: it is always given the same ones
+        let chunk = registers(job.states).div_ceil(threads) * V::LANES;
+        let mut first = 0;
+        let mut tasks = Vec::with_capacity(works.len());
+        for work in works {
+            let (part, rest) = {
+                let count = chunk.min(job.states);
+                job.split(count)
+            };
+            job = rest;
+            work.prepare(question, model, &part);
+            let start = first;
+            first += part.states;
+            tasks.push((work, part, start));
+        }
+        each(&mut tasks, |(work, part, start)| {
+            V::apart(Loop {
+                question,
+                work,
+                model,
+                base,
+                job: part,
+            });
+            for state in &mut work.failed {
+                *state += *start;
             }
         });
-        return;
     }
-    // a thread finds again what it kept of its states: it is always given the same ones
-    let chunk = registers(job.states).div_ceil(threads) * V::LANES;
-    let mut first = 0;
-    let mut tasks = Vec::with_capacity(works.len());
-    for work in works {
-        let (part, rest) = {
-            let count = chunk.min(job.states);
-            job.split(count)
-        };
-        job = rest;
-        work.prepare(question, model, &part);
-        let start = first;
-        first += part.states;
-        tasks.push((work, part, start));
-    }
-    each(&mut tasks, |(work, part, start)| {
-        V::run(question, work, model, base, part);
-        for state in &mut work.failed {
-            *state += *start;
-        }
-    });
 }
 
 /// The states that no thread has taken yet, and the number of the first.

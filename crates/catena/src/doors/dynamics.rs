@@ -16,6 +16,7 @@ use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::natural_orthogonal_complement::{Denoc, mass_centres};
+use crate::arch::OneState;
 use crate::doors::native::{Compiled, Kernel, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -26,12 +27,6 @@ pub(crate) use checks::{all_finite, check_pivots_of, too_large};
 use checks::{finite_result, modest, modest_model, overflow};
 pub(crate) use composite::Composite;
 use paths::{DynamicsWork, Path};
-#[cfg(target_arch = "x86_64")]
-use {
-    crate::scalar::Fused,
-    crate::spatial::Vec3,
-    paths::{Quads, fused, fused_view, lift},
-};
 
 /// Where the factors of the last state are stored, for later solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +36,6 @@ enum Kept {
     /// In the workspace of the recursions over components, which solve with them.
     InComponents,
     /// In the workspace of the recursion over registers.
-    #[cfg(target_arch = "x86_64")]
     InRegisters,
     /// Nowhere yet: generated code computed the accelerations; the positions are kept.
     AtPositions,
@@ -147,14 +141,10 @@ impl Dynamics {
             return dynamics;
         }
         let nv = model.nv();
-        let path = match cpu {
-            // one state at a time gains nothing from the wider registers of AVX-512
-            #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 | Cpu::Avx512 if Cpu::best() != Cpu::Baseline => Path::Fused(
-                Box::new(DynamicsWork::new(model)),
-                Box::new(Quads::new(model)),
-            ),
-            _ => Path::Baseline(Box::new(DynamicsWork::new(model))),
+        // one state at a time gains nothing from the wider registers of AVX-512
+        let path = match OneState::new(model, cpu) {
+            Some(one) => Path::Registers(Box::new(one)),
+            None => Path::Baseline(Box::new(DynamicsWork::new(model))),
         };
         Dynamics {
             model: model.clone(),
@@ -210,8 +200,7 @@ impl Dynamics {
     pub fn cpu(&self) -> Cpu {
         match self.path {
             Path::Baseline(_) => Cpu::Baseline,
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(..) => Cpu::Avx2,
+            Path::Registers(_) => Cpu::Avx2,
         }
     }
 
@@ -248,17 +237,7 @@ impl Dynamics {
             Path::Baseline(work) => {
                 work.inverse(&self.model, state.view(), vdot, loaded, &mut self.tau)
             }
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => {
-                let base = lift(&state.base);
-                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
-                let tau = Fused::slice_mut(&mut self.tau);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::inverse(work, quads, &self.model, state, vdot, loaded, tau);
-                }
-            }
+            Path::Registers(one) => one.inverse(&self.model, state, vdot, loaded, &mut self.tau),
         }
         finite_result("joint efforts", &self.model, &self.tau)?;
         Ok(&self.tau)
@@ -293,12 +272,7 @@ impl Dynamics {
         }
         match &self.path {
             Path::Baseline(work) => work.inverse.joint_wrench(body),
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(_, quads) => {
-                let wrench = quads.inverse.joint_wrench(body);
-                let plain = |v: Vec3<Fused>| Vec3::new(v.x.0, v.y.0, v.z.0);
-                Force::new(plain(wrench.moment), plain(wrench.force))
-            }
+            Path::Registers(one) => one.joint_wrench(body),
         }
     }
 
@@ -360,17 +334,12 @@ impl Dynamics {
                 work.forward(&self.model, state.view(), tau, loaded, &mut self.vdot);
                 (Kept::InComponents, &work.forward.factors.inverse[..])
             }
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, quads) => {
-                let base = lift(&state.base);
-                let (state, tau) = (fused_view(state, &base), Fused::slice(tau));
-                let vdot = Fused::slice_mut(&mut self.vdot);
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::forward(work, quads, &self.model, state, tau, loaded, vdot);
-                }
-                (Kept::InRegisters, Fused::plain(&quads.factors.inverse))
+            Path::Registers(one) => {
+                let vdot = &mut self.vdot;
+                (
+                    Kept::InRegisters,
+                    one.forward(&self.model, state, tau, loaded, vdot),
+                )
             }
         };
         check_pivots_of(&self.model, inverse_pivots)?;
@@ -446,14 +415,7 @@ impl Dynamics {
         self.bring_factors()?;
         match &mut self.path {
             Path::Baseline(work) => work.forward.factors.solve(&self.model, x),
-            #[cfg(target_arch = "x86_64")]
-            Path::Fused(work, _) => {
-                // SAFETY: this path exists only where AVX2 and FMA were detected.
-                #[allow(unsafe_code)]
-                unsafe {
-                    fused::solve(work, &self.model, Fused::slice_mut(x));
-                }
-            }
+            Path::Registers(one) => one.solve(&self.model, x),
         }
         finite_result("solution of I x = b", &self.model, x)
     }
@@ -562,10 +524,9 @@ impl Dynamics {
                 .hint("call `factorize` or `forward` first"));
             }
             Kept::InComponents => {}
-            #[cfg(target_arch = "x86_64")]
             Kept::InRegisters => {
-                if let Path::Fused(work, quads) = &mut self.path {
-                    work.forward.factors.take(quads.factors.found());
+                if let Path::Registers(one) = &mut self.path {
+                    one.bring_factors();
                 }
             }
             Kept::AtPositions => {

@@ -5,10 +5,10 @@
 //! cosines of the joint angles are computed before the call.
 
 use crate::Cpu;
+use crate::arch::{Entry, Sines, prefetch};
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Family, Model};
-use crate::scalar::prefetch;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::thresholds::{FIRST_CACHE, REGISTERS_PER_SINE};
 use std::any::Any;
@@ -125,16 +125,6 @@ pub struct Angle {
     /// Added to it.
     pub offset: f64,
 }
-
-/// frame, constants, q, v, input, output.
-#[cfg(not(target_arch = "x86_64"))]
-type Entry =
-    unsafe extern "C" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
-
-/// frame, constants, q, v, input, output.
-#[cfg(target_arch = "x86_64")]
-type Entry =
-    unsafe extern "sysv64" fn(*mut f64, *const f64, *const f64, *const f64, *const f64, *mut f64);
 
 /// One function in machine code.
 #[derive(Clone)]
@@ -475,6 +465,7 @@ pub(crate) struct Single {
     code: Code,
     frame: Vec<Line>,
     angles: Vec<Fused>,
+    sines: Sines,
     /// Results, then pivots.
     pub output: Vec<f64>,
     pivots: usize,
@@ -485,6 +476,7 @@ impl Single {
         Single {
             frame: vec![Line::default(); code.frame.div_ceil(8)],
             angles: vec![Fused(0.0); code.angles.len()],
+            sines: Sines::detect(),
             output: vec![0.0; code.outputs],
             code: code.clone(),
             pivots,
@@ -509,7 +501,6 @@ impl Single {
         self.output.split_at(self.output.len() - self.pivots)
     }
 
-    #[allow(unsafe_code)]
     fn sines(&mut self, q: &[f64]) {
         let angles = &self.code.angles;
         let numbers = &mut flat(&mut self.frame)[..2 * angles.len()];
@@ -517,13 +508,7 @@ impl Single {
         for (to, angle) in self.angles.iter_mut().zip(angles.iter()) {
             *to = Fused(angle.factor * q[angle.position] + angle.offset);
         }
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: code exists only for processors with AVX2 at least.
-        unsafe {
-            sines::avx2(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        Fused::sin_cos_all(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
+        (self.sines).run(&self.angles, Fused::slice_mut(sin), Fused::slice_mut(cos));
     }
 }
 
@@ -546,18 +531,6 @@ impl Routine {
     /// Computes the results from q, v and further numbers. Panics if one of the slices is shorter than what the code reads or writes.
     pub fn run(&mut self, q: &[f64], v: &[f64], input: &[f64], output: &mut [f64]) {
         self.0.run_into(q, v, input, output);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod sines {
-    use super::*;
-    use crate::arch::with_avx2;
-
-    with_avx2! {
-        pub(super) fn avx2(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-            Fused::sin_cos_all(angles, sin, cos);
-        }
     }
 }
 

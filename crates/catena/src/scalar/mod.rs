@@ -21,7 +21,6 @@ mod count;
 mod double_double;
 mod dual;
 mod float;
-mod memory;
 mod trig;
 mod wide;
 
@@ -29,7 +28,6 @@ pub use count::{Count, Operations};
 pub use double_double::DoubleDouble;
 pub use dual::Dual;
 pub use float::Fused;
-pub(crate) use memory::prefetch;
 pub use wide::{Lanes, Vector, Wide};
 
 use std::fmt::Debug;

@@ -4,9 +4,10 @@
 
 use super::lanes::{Given, Job, LaneWork, Place, not_positive};
 use super::question::Question;
-use super::{Batch, Failure, Path, each};
+use super::{Batch, Failed, Failure, Works, each};
 use crate::ClosedChain;
 use crate::Dynamics;
+use crate::arch::Visitor;
 use crate::doors::native::Wides;
 use crate::error::Result;
 use crate::model::Model;
@@ -91,7 +92,8 @@ impl Batch {
     pub(super) fn closed_forward(&mut self, given: Given<'_>, vdot: &mut [f64]) -> Result<()> {
         self.failures.clear();
         let (states, given) = self.count_states::<ByCode>(given, vdot.len(), self.model.nv())?;
-        let by_code = self.has_closed_code() && given.external.is_empty() && self.base.is_fixed();
+        let by_code =
+            self.works.visit(HaveCode) && given.external.is_empty() && self.base.is_fixed();
         let left: Vec<usize> = match by_code {
             true => {
                 let job = Job {
@@ -100,7 +102,7 @@ impl Batch {
                     states,
                 };
                 self.run(ByCode, job);
-                self.failed()
+                self.works.visit(Failed)
             }
             false => (0..states).collect(),
         };
@@ -110,33 +112,9 @@ impl Batch {
         self.first_failure()
     }
 
-    fn has_closed_code(&self) -> bool {
-        fn have_code<V: Vector>(works: &[LaneWork<V>]) -> bool {
-            works.iter().all(|work| work.native.closed.is_some())
-        }
-        match &self.path {
-            Path::Baseline(works) => have_code(works),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => have_code(works),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => have_code(works),
-        }
-    }
-
-    /// Number of workspaces.
-    fn thread_count(&self) -> usize {
-        match &self.path {
-            Path::Baseline(works) => works.len(),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2(works) => works.len(),
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512(works) => works.len(),
-        }
-    }
-
     /// Runs the general algorithm at these states, in ascending order, divided among the threads.
     fn one_by_one(&mut self, left: &[usize], given: Given<'_>, vdot: &mut [f64]) {
-        let threads = self.thread_count();
+        let threads = self.works.len();
         let Some(closed) = &mut self.closed else {
             return;
         };
@@ -187,5 +165,16 @@ impl Batch {
         for share in &mut shares {
             self.failures.append(&mut share.failures);
         }
+    }
+}
+
+/// Whether there is code for accelerations of closed chains in every workspace.
+struct HaveCode;
+
+impl Visitor<Works> for HaveCode {
+    type Output = bool;
+
+    fn visit<V: Vector + Send + Sync>(self, works: &mut Vec<LaneWork<V>>) -> bool {
+        works.iter().all(|work| work.native.closed.is_some())
     }
 }

@@ -4,7 +4,7 @@
 //! A register may hold several numbers (mirrored entries of a symmetric matrix) and some numbers are
 //! always zero (between branches of a tree), so each block lists its registers.
 
-use crate::scalar::prefetch;
+use crate::arch::prefetch;
 use crate::scalar::{Scalar, Vector, Wide};
 use crate::thresholds::SQUARES_AHEAD;
 use std::marker::PhantomData;

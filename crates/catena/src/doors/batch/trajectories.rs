@@ -14,8 +14,7 @@ mod fixed;
 use super::lanes::not_positive;
 use super::{Failure, each};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
-#[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2Register, Avx512Register};
+use crate::arch::{ForRegister, in_registers};
 use crate::doors::native::{Compiled, FamilyCode, Wides};
 use crate::error::{Error, ErrorKind};
 use crate::integrate::{FixedMethod, Method, Statistics, Tolerances, at_time};
@@ -106,13 +105,13 @@ impl Trajectories<'_> {
         statistics: &mut [Statistics],
         phases: &mut [f64],
     ) -> Vec<Failure> {
-        let mut failures = match self.cpu.min(Cpu::best()) {
-            #[cfg(target_arch = "x86_64")]
-            Cpu::Avx512 => self.run_in::<Avx512Register>(records, statistics, phases),
-            #[cfg(target_arch = "x86_64")]
-            Cpu::Avx2 => self.run_in::<Avx2Register>(records, statistics, phases),
-            _ => self.run_in::<[f64; 1]>(records, statistics, phases),
+        let all = All {
+            of: self,
+            records,
+            statistics,
+            phases,
         };
+        let mut failures = in_registers(self.cpu, all);
         failures.sort_by_key(|failure| failure.state);
         failures
     }
@@ -184,6 +183,22 @@ impl Trajectories<'_> {
             Some(model) => model,
             None => self.model,
         }
+    }
+}
+
+/// All trajectories, for any register.
+struct All<'a, 'b> {
+    of: &'a Trajectories<'b>,
+    records: &'a mut [f64],
+    statistics: &'a mut [Statistics],
+    phases: &'a mut [f64],
+}
+
+impl ForRegister for All<'_, '_> {
+    type Output = Vec<Failure>;
+
+    fn run<V: Vector + Send + Sync>(self) -> Vec<Failure> {
+        (self.of).run_in::<V>(self.records, self.statistics, self.phases)
     }
 }
 

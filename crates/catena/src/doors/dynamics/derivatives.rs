@@ -1,30 +1,19 @@
 //! Derivatives, through the checked entry point.
 
 use super::{Dynamics, DynamicsWork, Kept, Path, make_square};
-use crate::Cpu;
 use crate::algorithm::derivatives::inverse::PairRecursion;
 use crate::algorithm::derivatives::pairs::Pairs;
 use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{ForwardDerivatives, InverseDerivatives, forward};
 use crate::algorithm::elements;
 use crate::algorithm::factorization::columns::Columns;
-use crate::algorithm::pack::{One, Pack};
+use crate::algorithm::pack::One;
+use crate::arch::{Cpu, Derivatives, Of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
-use crate::scalar::Scalar;
 use crate::spatial::Force;
 use crate::state::{State, StateView};
-#[cfg(target_arch = "x86_64")]
-use {
-    super::{Quads, fused_view, lift},
-    crate::algorithm::derivatives::pairs::PairRecord,
-    crate::algorithm::derivatives::sweeps::SweepRecord,
-    crate::algorithm::pack::{Record, Register},
-    crate::arch::{Avx2Register, Avx512Register},
-    crate::arch::{Links, QuadDerivatives},
-    crate::scalar::{Fused, Vector, Wide},
-};
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first requested.
 #[derive(Clone, Debug)]
@@ -33,14 +22,6 @@ pub(super) struct Store {
     forward: Option<ForwardDerivatives>,
     inverse_inertia: Matrix,
     workspaces: Workspaces,
-}
-
-/// Of which dynamics?
-#[derive(Clone, Copy)]
-enum Of {
-    Inverse,
-    /// With the factors of forward dynamics.
-    Forward,
 }
 
 /// The workspaces of generic recursions.
@@ -56,10 +37,7 @@ struct Plain {
 #[derive(Clone, Debug)]
 enum Workspaces {
     Baseline(Plain),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Registers<Avx2Register>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Registers<Avx512Register>),
+    Registers(Derivatives),
 }
 
 impl Plain {
@@ -77,7 +55,7 @@ impl Plain {
     fn run(
         &mut self,
         of: Of,
-        door: &DynamicsWork<f64>,
+        door: &DynamicsWork,
         model: &Model,
         state: StateView<'_>,
         vdot: &[f64],
@@ -101,140 +79,6 @@ impl Plain {
     }
 }
 
-/// The workspaces where bodies have a vector in a register, and matrices several columns.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Debug)]
-struct Registers<V: Vector> {
-    recursion: QuadDerivatives,
-    of_efforts: Vec<PairRecord<Wide<V>>>,
-    pairs: Pairs<Wide<V>>,
-    of_accelerations: Vec<SweepRecord<Wide<V>>>,
-    sweeps: Sweeps<Fused, Register<V>>,
-    columns: Columns<Fused, Register<V>>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<V: Vector> Registers<V> {
-    fn new(model: &Model) -> Self {
-        let packs = model.nv().div_ceil(V::LANES);
-        Registers {
-            recursion: QuadDerivatives::new(model),
-            of_efforts: vec![PairRecord::zero(); packs],
-            pairs: Pairs::new::<Fused, Register<V>, f64>(model),
-            of_accelerations: vec![SweepRecord::zero(); packs],
-            sweeps: Sweeps::new(model),
-            columns: Columns::new(model),
-        }
-    }
-
-    /// From body to body.
-    #[inline(always)]
-    fn recursion(
-        &mut self,
-        of: Of,
-        (door, quads): (&DynamicsWork<Fused>, &Quads),
-        model: &Model,
-        state: StateView<'_, Fused>,
-        vdot: &[Fused],
-        loaded: bool,
-    ) {
-        let external = if loaded { &door.external[..] } else { &[] };
-        let (recursion, links) = (&mut self.recursion, &quads.links[..]);
-        let constants = Links::new(model, links);
-        match of {
-            Of::Inverse => recursion.of_efforts(constants, state, vdot, external),
-            Of::Forward => {
-                let factors = quads.factors.found();
-                recursion.of_accelerations(constants, factors, state, vdot, external);
-            }
-        }
-    }
-
-    /// All three matrices, after that. Returns whether all entries are finite.
-    #[inline(always)]
-    fn matrices(&mut self, of: Of, model: &Model, out: [&mut [Fused]; 3]) -> bool {
-        let bad = match of {
-            Of::Inverse => {
-                let packs = &mut self.of_efforts;
-                self.recursion.fill_of_efforts(packs);
-                (self.pairs).run::<Fused, Register<V>, f64, true>(model, packs, out)
-            }
-            Of::Forward => {
-                let packs = &mut self.of_accelerations;
-                self.recursion.fill_of_accelerations(packs);
-                self.sweeps.run(model, packs, out)
-            }
-        };
-        V::all(bad.0.less(V::splat(1.0)))
-    }
-}
-
-/// I⁻¹ with the current factors.
-#[inline(always)]
-fn inverse_inertia<S: Scalar, K: Pack<S>>(
-    columns: &mut Columns<S, K>,
-    door: &DynamicsWork<S>,
-    model: &Model,
-    out: &mut [S],
-) {
-    columns.prepare(model, &door.forward.factors);
-    columns.inverse(model, out);
-}
-
-/// The functions compiled with AVX2 and fused multiply-add, and with AVX-512.
-#[cfg(target_arch = "x86_64")]
-mod compiled {
-    use super::*;
-    use crate::arch::{with_avx2, with_avx512};
-
-    macro_rules! compiled {
-        ($with:ident, $register:ty) => {
-            use super::*;
-
-            $with! {
-                #[inline(never)]
-                pub(crate) fn recursion(
-                    work: &mut Registers<$register>,
-                    of: Of,
-                    door: (&DynamicsWork<Fused>, &Quads),
-                    model: &Model,
-                    state: StateView<'_, Fused>,
-                    vdot: &[Fused],
-                    loaded: bool,
-                ) {
-                    work.recursion(of, door, model, state, vdot, loaded);
-                }
-
-                pub(crate) fn matrices(
-                    work: &mut Registers<$register>,
-                    of: Of,
-                    model: &Model,
-                    out: [&mut [Fused]; 3],
-                ) -> bool {
-                    work.matrices(of, model, out)
-                }
-
-                pub(crate) fn inverse_inertia(
-                    work: &mut Registers<$register>,
-                    door: &DynamicsWork<Fused>,
-                    model: &Model,
-                    out: &mut [Fused],
-                ) {
-                    super::super::inverse_inertia(&mut work.columns, door, model, out);
-                }
-            }
-        };
-    }
-
-    pub(super) mod avx2 {
-        compiled!(with_avx2, Avx2Register);
-    }
-
-    pub(super) mod avx512 {
-        compiled!(with_avx512, Avx512Register);
-    }
-}
-
 impl Workspaces {
     /// All three matrices. Returns whether all entries are finite. Springs, dampers and rotors are added later.
     fn run(
@@ -251,27 +95,9 @@ impl Workspaces {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
                 work.run(of, door, model, state.view(), vdot, loaded, out)
             }
-            // SAFETY: this path exists only where the processor has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, quads)) => unsafe {
-                let (door, base) = ((&**door, &**quads), lift(&state.base));
-                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
-                let out = out.map(Fused::slice_mut);
-                compiled::avx2::recursion(work, of, door, model, state, vdot, loaded);
-                compiled::avx2::matrices(work, of, model, out)
-            },
-            // SAFETY: likewise.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, quads)) => unsafe {
-                let (door, base) = ((&**door, &**quads), lift(&state.base));
-                let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
-                let out = out.map(Fused::slice_mut);
-                compiled::avx512::recursion(work, of, door, model, state, vdot, loaded);
-                compiled::avx512::matrices(work, of, model, out)
-            },
-            #[cfg(target_arch = "x86_64")]
+            (Workspaces::Registers(work), Path::Registers(one)) => {
+                work.run(of, one, model, state, vdot, loaded, out)
+            }
             _ => unreachable!("workspaces are made for the path"),
         }
     }
@@ -280,21 +106,12 @@ impl Workspaces {
     fn inverse_inertia(&mut self, path: &Path, model: &Model, out: &mut [f64]) {
         match (self, path) {
             (Workspaces::Baseline(work), Path::Baseline(door)) => {
-                inverse_inertia(&mut work.columns, door, model, out);
+                work.columns.prepare(model, &door.forward.factors);
+                work.columns.inverse(model, out);
             }
-            // SAFETY: this path exists only where the processor has the instructions.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx2(work), Path::Fused(door, _)) => unsafe {
-                compiled::avx2::inverse_inertia(work, door, model, Fused::slice_mut(out));
-            },
-            // SAFETY: likewise.
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            (Workspaces::Avx512(work), Path::Fused(door, _)) => unsafe {
-                compiled::avx512::inverse_inertia(work, door, model, Fused::slice_mut(out));
-            },
-            #[cfg(target_arch = "x86_64")]
+            (Workspaces::Registers(work), Path::Registers(one)) => {
+                work.inverse_inertia(one, model, out);
+            }
             _ => unreachable!("workspaces are made for the path"),
         }
     }
@@ -302,18 +119,17 @@ impl Workspaces {
 
 impl Store {
     fn new(model: &Model, path: &Path, widest: Cpu) -> Self {
+        let in_registers = match path {
+            Path::Baseline(_) => None,
+            Path::Registers(_) => Derivatives::new(model, widest),
+        };
         Store {
             inverse: None,
             forward: None,
             inverse_inertia: Matrix::zeros(0, 0),
-            workspaces: match path {
-                Path::Baseline(_) => Workspaces::Baseline(Plain::new(model)),
-                #[cfg(target_arch = "x86_64")]
-                Path::Fused(..) if widest == Cpu::Avx512 => {
-                    Workspaces::Avx512(Registers::new(model))
-                }
-                #[cfg(target_arch = "x86_64")]
-                Path::Fused(..) => Workspaces::Avx2(Registers::new(model)),
+            workspaces: match in_registers {
+                None => Workspaces::Baseline(Plain::new(model)),
+                Some(work) => Workspaces::Registers(work),
             },
         }
     }
