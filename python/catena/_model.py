@@ -1434,8 +1434,11 @@ def _named(key: str, values: Optional[Mapping[str, Any]]) -> List[Tuple[str, Any
     """The entries of a mapping of names."""
     if values is None:
         return []
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise InputError(f"{key} must be a dictionary of names, not {values!r}")
+    if not isinstance(values, Mapping):
+        raise InputError(f"{key} must be a dictionary, not {values!r}")
+    for name in values:
+        if not isinstance(name, str):
+            raise InputError(f"the names in {key} must be strings, not {type(name).__name__}")
     return list(values.items())
 
 
