@@ -590,7 +590,7 @@ class Model(_catena.Model):
         """
         method, step = _stepping(method, step, rate, control is not None)
         if interval is None:
-            interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
+            interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if 0 < duration < np.inf else 0.01
         else:
             parts = duration / interval if interval else np.inf
             if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
