@@ -31,6 +31,7 @@ pub struct Arguments {
 
 /// Searches for the optimum.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    interrupt::watch();
     output::note_input(&arguments.study);
     if let Some(path) = &arguments.output {
         expect_output(path, arguments.overwrite)?;
@@ -45,7 +46,6 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let study = simulations.study();
     let is_terminal = std::io::stderr().is_terminal();
     let mut tried = 0;
-    interrupt::watch();
     let found = optimize(study, &simulations, |point| {
         tried += 1;
         if is_terminal {
