@@ -590,7 +590,7 @@ class Model(_catena.Model):
         """
         method, step = _stepping(method, step, rate, control is not None)
         if interval is None:
-            interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
+            interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if 0 < duration < np.inf else 0.01
         else:
             parts = duration / interval if interval else np.inf
             if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
@@ -1434,8 +1434,11 @@ def _named(key: str, values: Optional[Mapping[str, Any]]) -> List[Tuple[str, Any
     """The entries of a mapping of names."""
     if values is None:
         return []
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise InputError(f"{key} must be a dictionary of names, not {values!r}")
+    if not isinstance(values, Mapping):
+        raise InputError(f"{key} must be a dictionary, not {values!r}")
+    for name in values:
+        if not isinstance(name, str):
+            raise InputError(f"the names in {key} must be strings, not {type(name).__name__}")
     return list(values.items())
 
 

@@ -74,3 +74,24 @@ fn every_dependency_has_a_reason() {
         );
     }
 }
+
+/// Every crate that is published carries the texts of its licences.
+#[test]
+fn published_crates_have_their_licences() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&crates).expect("crates").flatten() {
+        let folder = entry.path();
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        if manifest.contains("publish = false") {
+            continue;
+        }
+        for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let own = std::fs::read(folder.join(name));
+            let own = own.unwrap_or_else(|error| panic!("{}: {name}: {error}", folder.display()));
+            assert!(own == std::fs::read(crates.join("..").join(name)).expect("a licence"));
+        }
+        count += 1;
+    }
+    assert!(count >= 9, "{count} crates");
+}

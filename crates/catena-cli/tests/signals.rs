@@ -166,6 +166,24 @@ fn a_signal_ends_a_study_that_can_be_resumed() {
     assert_eq!(output.status.code(), Some(130), "{said}");
 }
 
+/// A search that is ended has a result, the best of its runs, on stdout and in its file.
+#[test]
+fn a_signal_ends_a_search_with_its_best_point() {
+    let folder = Folder::new("signal-search");
+    let study = STUDY.replace("duration = 1\n", "duration = 50\n");
+    let study = format!("{study}[optimize]\nminimise = \"end\"\nevaluations = 100000\n");
+    folder.write("search.toml", &study);
+    let child = start(&folder, "optimize search.toml --json -o best.json");
+    std::thread::sleep(Duration::from_secs(2));
+    let (output, said) = signalled(child, "TERM");
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("a signal has ended the command"), "{said}");
+    assert!(said.contains("the result is the best of "), "{said}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a result");
+    assert_eq!(found["end"], "the search was ended before that");
+    assert_eq!(folder.read("best.json").into_bytes(), output.stdout);
+}
+
 /// Some minutes of work.
 const STUDY: &str = r#"
 format = "catena-study/1"

@@ -21,6 +21,7 @@ use catena::error::{Error, ErrorKind, Result};
 use cobyla::RhoBeg;
 use slsqp::Func;
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 
 /// Fraction of its bound by which a constraint may be violated: round-off of the linear models.
 const SLACK: f64 = 1e-6;
@@ -98,7 +99,7 @@ struct Tried<'a> {
     study: &'a Study,
     goal: &'a Goal,
     experiment: &'a dyn Experiment,
-    noted: &'a mut dyn FnMut(&Evaluation) -> Result<()>,
+    noted: &'a mut dyn FnMut(&Evaluation) -> Result<ControlFlow<()>>,
     history: Vec<Evaluation>,
     /// u of each.
     points: Vec<Vec<f64>>,
@@ -107,8 +108,8 @@ struct Tried<'a> {
     gradients: Gradients,
     /// Of the objective and of every constraint.
     scales: Vec<f64>,
-    /// An error of `noted`.
-    stopped: Option<Error>,
+    /// What `noted` said if it has ended the search: an error, or nothing.
+    stopped: Option<Result<()>>,
 }
 
 impl Tried<'_> {
@@ -120,6 +121,12 @@ impl Tried<'_> {
 
     /// Values of (2) at u, the objective first.
     fn at(&mut self, u: &[f64]) -> Vec<f64> {
+        if self.stopped.is_some() {
+            // nothing changes any more, and the method ends
+            let mut level = vec![1.0; 1 + self.goal.limits.len()];
+            level[0] = 0.0;
+            return level;
+        }
         let index = self.index(u);
         match &self.history[index].measures {
             Ok(measures) => self.numbers(measures),
@@ -129,11 +136,14 @@ impl Tried<'_> {
 
     /// Gradients of (2) at u, the objective first; zero where nothing can be computed.
     fn slopes_at(&mut self, u: &[f64]) -> Vec<Vec<f64>> {
+        let flat = vec![vec![0.0; u.len()]; 1 + self.goal.limits.len()];
+        if self.stopped.is_some() {
+            return flat;
+        }
         let index = self.index(u);
         if let Some(known) = &self.slopes[index] {
             return known.clone();
         }
-        let flat = vec![vec![0.0; u.len()]; 1 + self.goal.limits.len()];
         let slopes = match (&self.history[index].measures, &self.stopped) {
             (Ok(_), None) => self.new_slopes(u, index),
             _ => flat,
@@ -232,10 +242,8 @@ impl Tried<'_> {
 
     fn try_out(&mut self, u: &[f64]) -> usize {
         let values = self.values(u);
-        let measured = match &self.stopped {
-            Some(error) => Err(error.clone()),
-            None => (self.experiment.measure(&values)).and_then(|found| finite(self.study, found)),
-        };
+        let measured = self.experiment.measure(&values);
+        let measured = measured.and_then(|found| finite(self.study, found));
         if let (true, Ok(measures)) = (self.scales.is_empty(), &measured) {
             self.scales = self.scales_at(measures);
         }
@@ -252,9 +260,11 @@ impl Tried<'_> {
             measures: measured.map_err(|error| error.message().to_string()),
             violation,
         };
-        if self.stopped.is_none() {
-            self.stopped = (self.noted)(&new).err();
-        }
+        self.stopped = match (self.noted)(&new) {
+            Ok(ControlFlow::Continue(())) => None,
+            Ok(ControlFlow::Break(())) => Some(Ok(())),
+            Err(error) => Some(Err(error)),
+        };
         self.history.push(new);
         self.points.push(u.to_vec());
         self.slopes.push(None);
@@ -320,11 +330,12 @@ impl Tried<'_> {
     }
 }
 
-/// Searches for the optimum of a study. `noted` receives every point as it is tried; its error ends the search.
+/// Searches for the optimum of a study. `noted` receives every point as it is tried, and may end the search: the result is then the best point so
+/// far, or its error.
 pub fn optimize(
     study: &Study,
     experiment: &dyn Experiment,
-    mut noted: impl FnMut(&Evaluation) -> Result<()>,
+    mut noted: impl FnMut(&Evaluation) -> Result<ControlFlow<()>>,
 ) -> Result<Optimum> {
     let goal = study.expect_goal()?;
     let tried = RefCell::new(Tried {
@@ -350,13 +361,14 @@ pub fn optimize(
         Search::Slsqp => by_slsqp(goal, &tried),
     };
     let tried = tried.into_inner();
-    if let Some(error) = tried.stopped {
-        return Err(error);
-    }
-    let end = ended.map_err(|status| {
-        let message = format!("the search failed: {status}");
-        Error::new(ErrorKind::Input, message).at(goal.place.clone())
-    })?;
+    let end = match tried.stopped {
+        Some(Err(error)) => return Err(error),
+        Some(Ok(())) => ENDED,
+        None => ended.map_err(|status| {
+            let message = format!("the search failed: {status}");
+            Error::new(ErrorKind::Input, message).at(goal.place.clone())
+        })?,
+    };
     let mut best = 0;
     for k in 1..tried.history.len() {
         if tried.is_better(&tried.history[k], &tried.history[best]) {
@@ -372,6 +384,7 @@ pub fn optimize(
     })
 }
 
+const ENDED: &str = "the search was ended before that";
 const USED_UP: &str = "the limit of evaluations is reached";
 const FOUND: &str = "the parameters have converged to the tolerance";
 const ROUND_OFF: &str = "round-off prevents further progress";
@@ -498,7 +511,8 @@ value = "last(q.b)"
 
     fn found(goal: &str, rest: &str) -> (Optimum, Vec<f64>) {
         let study = study(goal, rest).expect("a study");
-        let optimum = optimize(&study, &Bowl, |_| Ok(())).expect("an optimum");
+        let optimum =
+            optimize(&study, &Bowl, |_| Ok(ControlFlow::Continue(()))).expect("an optimum");
         let best = optimum.history[optimum.best].values.clone();
         (optimum, best)
     }
@@ -568,7 +582,8 @@ measure = "square"
 high = 0.1
 "#;
         let study = Study::parse(text, Path::new("study.toml")).expect("a study");
-        let optimum = optimize(&study, &Square, |_| Ok(())).expect("an optimum");
+        let optimum =
+            optimize(&study, &Square, |_| Ok(ControlFlow::Continue(()))).expect("an optimum");
         for point in &optimum.history {
             let measures = point.measures.as_ref().expect("measures");
             let is_kept = measures[1] - 0.1 <= 1e-7;
@@ -596,7 +611,7 @@ high = 0.1
     #[test]
     fn a_start_that_fails_is_told() {
         let study = study("minimise = \"bowl\"\nstart = { x = 2 }", "").expect("a study");
-        let error = optimize(&study, &Bowl, |_| Ok(())).unwrap_err();
+        let error = optimize(&study, &Bowl, |_| Ok(ControlFlow::Continue(()))).unwrap_err();
         assert_eq!(error.message(), "the start cannot be computed: too far");
     }
 

@@ -268,7 +268,7 @@ name = "f"
 value = "a"
 "#;
     std::fs::write(&file, text).expect("a study");
-    let mut read = |rows: &str| {
+    let read = |rows: &str| {
         std::fs::write(&list, rows).expect("a list");
         Study::read(&file).map(|study| {
             let count = study.sample_count();
@@ -293,7 +293,6 @@ value = "a"
         assert!(error.message().contains(told), "{rows}: {error}");
         assert_eq!(error.place().line, line, "{rows}");
     }
-    drop(read);
     std::fs::remove_file(&list).expect("it was there");
     let error = Study::read(&file).expect_err("the list is gone");
     assert_eq!(error.kind(), ErrorKind::File, "{error}");

@@ -2,6 +2,7 @@
 
 use catena::error::{Error, ErrorKind, Result};
 use catena_study::{Experiment, Optimum, Study, optimize};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 fn study(goal: &str, rest: &str) -> Study {
@@ -78,7 +79,10 @@ fn best(optimum: &Optimum) -> &[f64] {
 }
 
 fn found(experiment: &dyn Experiment, goal: &str, rest: &str) -> Optimum {
-    optimize(&study(goal, rest), experiment, |_| Ok(())).expect("an optimum")
+    optimize(&study(goal, rest), experiment, |_| {
+        Ok(ControlFlow::Continue(()))
+    })
+    .expect("an optimum")
 }
 
 fn expect_best(optimum: &Optimum, wanted: [f64; 2], allowed: f64) {
@@ -212,14 +216,14 @@ fn an_error_of_the_record_ends_the_search() {
         let ended = optimize(&study(&goal, LINE), &experiment, |_| {
             points += 1;
             match points {
-                3 => Err(Error::new(ErrorKind::File, "the disk is full")),
-                _ => Ok(()),
+                2 => Err(Error::new(ErrorKind::File, "the disk is full")),
+                _ => Ok(ControlFlow::Continue(())),
             }
         });
         assert_eq!(ended.expect_err(method).message(), "the disk is full");
-        assert_eq!(points, 3, "{method}");
+        assert_eq!(points, 2, "{method}");
         // those for differences, four for a gradient, are no points of the search
-        assert!(experiment.0.into_inner() <= 3 + 3 * 4, "{method}");
+        assert!(experiment.0.into_inner() <= 2 + 2 * 4, "{method}");
     }
 }
 
@@ -231,9 +235,37 @@ fn a_start_that_is_no_number_is_told() {
             Ok(vec![f64::INFINITY, 0.0])
         }
     }
-    let error = optimize(&study(SLSQP, ""), &Nowhere, |_| Ok(())).expect_err("no start");
+    let error = optimize(&study(SLSQP, ""), &Nowhere, |_| {
+        Ok(ControlFlow::Continue(()))
+    })
+    .expect_err("no start");
     assert_eq!(
         error.message(),
         "the start cannot be computed: measure `bowl` is inf"
     );
+}
+
+/// Whoever notes the points may also end the search with what was found so far, before all its runs.
+#[test]
+fn a_search_that_is_ended_keeps_its_best_point() {
+    for method in ["cobyla", "slsqp"] {
+        let goal = format!(
+            "minimise = \"bowl\"\nmethod = \"{method}\"\nevaluations = 1000000\ntolerance = 1e-12"
+        );
+        let mut points = 0;
+        let ended = optimize(&study(&goal, LINE), &Plain, |_| {
+            points += 1;
+            match points {
+                5 => Ok(ControlFlow::Break(())),
+                _ => Ok(ControlFlow::Continue(())),
+            }
+        });
+        let optimum = ended.expect(method);
+        assert_eq!((points, optimum.history.len()), (5, 5), "{method}");
+        assert_eq!(optimum.end, "the search was ended before that");
+        let value = |k: usize| optimum.history[k].measures.as_ref().expect("a bowl")[0];
+        let feasible = (0..5).filter(|&k| optimum.history[k].is_feasible());
+        let least = feasible.map(value).fold(f64::INFINITY, f64::min);
+        assert_eq!(value(optimum.best), least, "{method}");
+    }
 }

@@ -4,12 +4,13 @@ use crate::commands::sweep::Simulations;
 use crate::number::{counted, six};
 use crate::outcome::Outcome;
 use crate::table::Table;
-use crate::{json, output};
+use crate::{interrupt, json, output};
 use catena::error::{Error, ErrorKind, Result};
 use catena_study::{Evaluation, Goal, Gradients, Optimum, Search, Study, optimize};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// The study, and where the result goes.
@@ -30,6 +31,7 @@ pub struct Arguments {
 
 /// Searches for the optimum.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
+    interrupt::watch();
     output::note_input(&arguments.study);
     if let Some(path) = &arguments.output {
         expect_output(path, arguments.overwrite)?;
@@ -52,7 +54,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             let name = &study.measures[goal.measure].name;
             let _ = write!(std::io::stderr(), "\r{tried} runs, {name} {value} \x1b[K");
         }
-        Ok(())
+        Ok(match interrupt::asked() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     });
     if is_terminal {
         let _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -74,6 +79,11 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             Err(error) => outcome.refusals.push(error.to_string()),
         }
     }
+    if interrupt::asked() {
+        let runs = counted(optimum.history.len(), "run", "runs");
+        let error = interrupt::error().hint(format!("the result is the best of {runs}"));
+        outcome.refusals.push(error.to_string());
+    }
     if !optimum.is_feasible {
         outcome
             .failures
@@ -88,7 +98,7 @@ pub fn search(path: &Path, mut noted: impl FnMut() -> Result<()>) -> Result<Valu
     let goal = study.expect_goal()?.clone();
     let simulations = Simulations::new(study)?;
     let study = simulations.study();
-    let optimum = optimize(study, &simulations, |_| noted())?;
+    let optimum = optimize(study, &simulations, |_| noted().map(ControlFlow::Continue))?;
     let report = Report {
         study,
         goal: &goal,
