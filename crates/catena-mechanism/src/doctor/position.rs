@@ -20,6 +20,9 @@ use catena::{Model, State, StateView};
 /// A loop counts as closed within this, m or rad.
 const SHUT: f64 = 1e-10;
 
+/// Singular values are compared with this, in m or rad, at least.
+const LEAST: f64 = 1e-3;
+
 /// The constraints of a model, evaluated on request.
 pub(super) struct Loops<'a> {
     pub model: &'a Model,
@@ -165,7 +168,8 @@ impl<'a> Loops<'a> {
         let blocks = self.rows.blocks();
         let count = self.rows.count();
         let parts: Vec<Part> = blocks.iter().map(|b| Part::new(&self.rows, b)).collect();
-        let scale = parts.iter().fold(0.0f64, |m, part| m.max(part.largest()));
+        // where no row has an effect, round-off is all there is
+        let scale = parts.iter().fold(LEAST, |m, part| m.max(part.largest()));
         let mut null = Vec::new();
         // rows of A: their constraint, their vector U there, and their entries
         let mut kept: Vec<(usize, usize)> = Vec::new();
