@@ -960,4 +960,83 @@ mod tests {
             "{shared:?}"
         );
     }
+
+    /// A point mass has no inertia of its own: every formulation finds how it swings, and says what it did about that.
+    #[test]
+    fn point_masses_swing() {
+        use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder};
+        use catena::spatial::Sym3;
+        let mut builder = ModelBuilder::new("pendulum");
+        let bob = Inertial {
+            mass: 2.0,
+            centre: Vec3::new(0.0, 0.0, -0.5),
+            tensor: Sym3::zero(),
+        };
+        builder.link("bob", bob);
+        let mut joint = JointSpec::new("hinge", JointKind::Revolute, "world", "bob");
+        joint.axes.first = Vec3::new(0.0, 1.0, 0.0);
+        builder.joint(joint);
+        let model = builder.build().expect("sound");
+        let state = State::new(&model, &[0.3], &[0.7]).expect("finite");
+        let expected = -9.81 / 0.5 * 0.3f64.sin();
+        let mut mechanism = Mechanism::new(&model);
+        for formulation in Formulation::ALL {
+            let name = formulation.name();
+            let found = mechanism
+                .accelerations(formulation, 0.0, &state, &[0.0], &[])
+                .expect("regular");
+            assert!((found.accelerations[0] - expected).abs() < 1e-9, "{name}");
+            let added = found
+                .assumptions
+                .iter()
+                .any(|line| line.contains("was replaced by J + ρ"));
+            let needs = matches!(
+                formulation,
+                Formulation::ConstraintForces
+                    | Formulation::Rotational
+                    | Formulation::AugmentedBodies
+                    | Formulation::RankByQr
+                    | Formulation::RankBySvd
+            );
+            assert_eq!(added, needs, "{name}: {:?}", found.assumptions);
+        }
+    }
+
+    /// Dense matrices have a largest size; formulations without them go on.
+    #[test]
+    fn large_mechanisms_are_refused_where_matrices_are_dense() {
+        let model = embedded::model("chain-600").expect("embedded");
+        let state: State = State::neutral(&model);
+        let still = vec![0.0; model.nv()];
+        let mut mechanism = Mechanism::new(&model);
+        let error = mechanism
+            .accelerations(Formulation::NullSpace, 0.0, &state, &still, &[])
+            .expect_err("too large");
+        assert_eq!(
+            error.to_string(),
+            "a dense matrix of 3600 unknowns and 3000 rows is too large: at most 1e7 entries\nhint: lagrangian (sparse) and cut-loops take larger mechanisms"
+        );
+        mechanism
+            .accelerations(Formulation::CutLoops, 0.0, &state, &still, &[])
+            .expect("regular");
+    }
+
+    /// Operations of cut loops are the multiplications and divisions that a second run counts.
+    #[test]
+    fn operations_on_the_tree_are_counted() {
+        let model = embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        let found = mechanism
+            .counted(Formulation::CutLoops, 0.0, &state, &[0.0; 3], &[])
+            .expect("regular");
+        let counted = mechanism.chain().count(&state, &[0.0; 3], &[]);
+        let expected = counted.multiplications + counted.divisions;
+        assert!(counted.divisions > 1 && counted.multiplications > 100);
+        assert_eq!(found.operations, Some(expected as f64));
+        let other = mechanism
+            .counted(Formulation::AlongTree, 0.0, &state, &[0.0; 3], &[])
+            .expect("regular");
+        assert!(other.operations.is_some() && other.operations != found.operations);
+    }
 }
