@@ -321,4 +321,60 @@ mod tests {
         assert_eq!(found.residual, f64::INFINITY);
         assert_eq!(sum.len(), 6);
     }
+
+    /// A solver that leaves a share of the error each time: corrections go on as long as each leaves less than 0.7 of it, or until two in turn do not;
+    /// the best is kept, with the sum of what came before it.
+    #[test]
+    fn corrections_go_on_while_they_help() {
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 0.0, 0.0],
+            ..Equations::default()
+        };
+        let with = |share: f64, most: usize| {
+            let solve = |u: &[f64], _: &[f64]| {
+                let x = u.iter().map(|u| (1.0 - share) * u / 2.0);
+                (x.collect(), Vec::new())
+            };
+            let (found, sum) = refine_for(&equations, &equations.force, &[], most, solve);
+            (found, sum[3])
+        };
+        for (share, most, corrections) in [
+            (0.0, 9, 0),
+            (0.5, 3, 3),
+            (0.5, 0, 0),
+            (0.8, 9, 2),
+            (0.6, 5, 5),
+            (1.0, 9, 0),
+        ] {
+            let (found, sum) = with(share, most);
+            assert_eq!(found.corrections, corrections, "{share}");
+            let left = share.powi(corrections as i32 + 1);
+            assert!((found.x[3] - 2.0 * (1.0 - left)).abs() < 1e-14, "{share}");
+            assert_eq!(found.residual, found.reachable);
+            // of solutions 2 (1 − sᵏ)
+            let steps = (1..=corrections as i32 + 1).map(|k| 2.0 * (1.0 - share.powi(k)));
+            assert!((sum - steps.sum::<f64>()).abs() < 1e-13, "{share}: {sum}");
+        }
+        // round-off is enough: no correction follows
+        assert_eq!(with(3e-16, 9).0.corrections, 0);
+        assert_eq!(with(1e-9, 9).0.corrections, 1);
+    }
+
+    /// Free accelerations are forces by masses, the largest of them; torques and bodies without mass do not count.
+    #[test]
+    fn free_accelerations() {
+        let equations = Equations {
+            inertia: [0.0, 2.0, 0.0, 0.5]
+                .map(|mass| (mass, Mat3::identity()))
+                .to_vec(),
+            ..Equations::default()
+        };
+        let mut u = [0.0; 18];
+        assert_eq!(equations.free_acceleration(&u), 0.0);
+        (u[1], u[3], u[10], u[17]) = (90.0, -8.0, 70.0, 1.0);
+        assert_eq!(equations.free_acceleration(&u), 4.0);
+        u[17] = -3.0;
+        assert_eq!(equations.free_acceleration(&u), 6.0);
+    }
 }

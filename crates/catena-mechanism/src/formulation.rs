@@ -637,3 +637,406 @@ fn check(what: &str, found: usize, wanted: usize) -> Result<()> {
     )
     .hint("one number per freedom, one wrench per body with the ground first"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::Dynamics;
+    use catena::model::{ForceRule, ForceSpec, embedded};
+
+    #[test]
+    fn formulations_have_names_and_sources() {
+        let mut names: Vec<&str> = Formulation::ALL.iter().map(|f| f.name()).collect();
+        for formulation in Formulation::ALL {
+            assert_eq!(Formulation::named(formulation.name()), Some(formulation));
+            assert!(!formulation.source().is_empty());
+        }
+        assert_eq!(Formulation::named("newton"), None);
+        assert_eq!(Formulation::Rotational.source(), "15, 16");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 12);
+    }
+
+    #[test]
+    fn choices_follow_the_rows() {
+        for (name, formulation, told) in [
+            ("stanford", Formulation::CutLoops, "a tree: "),
+            (
+                "four-bar-1",
+                Formulation::CutLoops,
+                "O(n) for the tree, and 5 rows are few enough",
+            ),
+            (
+                "four-bar-10",
+                Formulation::CutLoops,
+                "O(n) for the tree, and 50 rows",
+            ),
+            (
+                "four-bar-11",
+                Formulation::Lagrangian,
+                "55 rows: beyond 50 a sparse matrix",
+            ),
+        ] {
+            let model = embedded::model(name).expect("embedded");
+            let mut mechanism = Mechanism::new(&model);
+            let (found, why) = mechanism.choice();
+            assert_eq!(found, formulation, "{name}");
+            assert!(why.starts_with(told), "{why}");
+            let still = vec![0.0; model.nv()];
+            let chosen = mechanism
+                .chosen(0.0, &State::start(&model), &still, &[])
+                .expect("regular");
+            assert_eq!(
+                chosen.assumptions[0],
+                format!("by {}: {why}", formulation.name())
+            );
+        }
+    }
+
+    #[test]
+    fn mechanisms_keep_their_axes() {
+        let model = embedded::model("four-bar-1").expect("embedded");
+        assert_eq!(Mechanism::new(&model).axes(), Axes::Parent);
+        let world = Mechanism::with_axes(&model, Axes::World);
+        assert_eq!(
+            (world.axes(), world.again().axes()),
+            (Axes::World, Axes::World)
+        );
+    }
+
+    /// Numbers of wrong length, numbers that are none, and a spring without length.
+    #[test]
+    fn wrong_input_is_told() {
+        let model = embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        let mut told = |tau: &[f64], loads: &[Force<f64>]| {
+            let found = mechanism.equations(0.0, &state, tau, loads);
+            found.err().map(|error| error.to_string())
+        };
+        let hint = "hint: one number per freedom, one wrench per body with the ground first";
+        let none = Force::zero();
+        assert_eq!(told(&[0.0; 3], &[]), None);
+        assert_eq!(told(&[0.0; 3], &[none; 4]), None);
+        assert_eq!(
+            told(&[0.0; 2], &[]),
+            Some(format!("2 efforts are given, the model needs 3\n{hint}"))
+        );
+        assert_eq!(
+            told(&[0.0; 3], &[none; 3]),
+            Some(format!(
+                "3 external wrenches are given, the model needs 4\n{hint}"
+            ))
+        );
+        let infinite = Force::new(Vec3::zero(), Vec3::new(0.0, f64::INFINITY, 0.0));
+        let finite = Some(
+            "an effort or load is not finite\nhint: efforts and loads must be finite numbers"
+                .into(),
+        );
+        assert_eq!(told(&[0.0, f64::NAN, 0.0], &[]), finite);
+        assert_eq!(told(&[0.0; 3], &[none, none, infinite, none]), finite);
+        let open = State::new(&model, &[1.2, -1.2, 1.3], &[0.0; 3]).expect("finite");
+        let error = mechanism
+            .equations(0.0, &open, &[0.0; 3], &[])
+            .expect_err("open");
+        assert!(
+            error.message().starts_with("a loop is open or opening by "),
+            "{error}"
+        );
+    }
+
+    /// Force elements act beside external wrenches, and without them: forward dynamics of the tree has them, too.
+    #[test]
+    fn force_elements_and_wrenches_add_up() {
+        let mut builder = embedded::builder("chain-3").expect("embedded");
+        let link = builder.links[2].name.clone();
+        let spring = ForceRule::Spring {
+            parent: "world".into(),
+            child: link,
+            parent_point: Vec3::new(0.5, 0.4, -0.3),
+            child_point: Vec3::new(0.1, 0.0, 0.2),
+            stiffness: 30.0,
+            damping: 0.5,
+            rest_length: 0.2,
+            tension_only: false,
+        };
+        builder.forces.push(ForceSpec::new("spring", spring));
+        let model = builder.build().expect("sound");
+        let state = State::random(&model, 4);
+        let tau = vec![0.3; model.nv()];
+        let pull = Force::new(Vec3::new(0.1, 0.2, 0.3), Vec3::new(1.0, -2.0, 0.5));
+        let mut loads = vec![Force::zero(); model.body_count() + 1];
+        loads[2] = pull;
+        let mut mechanism = Mechanism::new(&model);
+        let mut dynamics = Dynamics::new(&model);
+        for external in [&[][..], &loads] {
+            let expected = dynamics
+                .forward(&state, &tau, external)
+                .expect("regular")
+                .to_vec();
+            for formulation in Formulation::ALL {
+                let found = mechanism
+                    .accelerations(formulation, 0.0, &state, &tau, external)
+                    .expect("regular");
+                let apart = difference(&found.accelerations, &expected);
+                assert!(
+                    apart < 1e-9 * largest(&expected),
+                    "{}: {apart}",
+                    formulation.name()
+                );
+            }
+        }
+    }
+
+    /// The ratio of the pivots of I(q) is the condition of the null space from the graph, which is I(q); that of a single freedom is 1. Ranks, and
+    /// that all rows of a tree are independent.
+    #[test]
+    fn conditions_and_ranks_of_trees() {
+        for name in ["chain-1", "chain-3", "stanford"] {
+            let model = embedded::model(name).expect("embedded");
+            let state = State::random(&model, 3);
+            let nv = model.nv();
+            let inertia = Dynamics::new(&model)
+                .inertia(&state)
+                .expect("finite")
+                .clone();
+            let inertia = crate::linear::Mat::from_fn(nv, nv, |i, j| inertia[(i, j)]);
+            let pivots = inertia.cholesky().expect("definite").pivots();
+            let extreme = |best: fn(f64, f64) -> f64| pivots.iter().copied().reduce(best);
+            let (high, low) = (extreme(f64::max), extreme(f64::min));
+            let expected = high.expect("some") / low.expect("some");
+            let mut mechanism = Mechanism::new(&model);
+            let still = vec![0.0; nv];
+            for formulation in Formulation::ALL {
+                let found = mechanism
+                    .counted(formulation, 0.0, &state, &still, &[])
+                    .expect("regular");
+                assert!(found.condition >= 1.0 && found.condition.is_finite());
+                assert!(
+                    found.residual < 1e-13,
+                    "{}: {:e}",
+                    formulation.name(),
+                    found.residual
+                );
+                assert!(found.operations.is_some_and(|count| count > 0.0));
+                assert_eq!(found.rows, 6 * model.body_count() - nv);
+                assert!(
+                    found.rank.is_none_or(|rank| rank == found.rows),
+                    "{}",
+                    formulation.name()
+                );
+                assert!(!found.handed_over);
+                if formulation == Formulation::TreeNullSpace {
+                    assert!((found.condition / expected - 1.0).abs() < 1e-9, "{name}");
+                    assert_eq!(found.assumptions, ["Z from the paths of the tree"]);
+                }
+            }
+        }
+    }
+
+    /// Three of the rows of a four-bar depend on others, which every formulation that finds the rank says.
+    #[test]
+    fn ranks_of_dependent_rows() {
+        let model = embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        for formulation in Formulation::ALL {
+            let found = mechanism.accelerations(formulation, 0.0, &state, &[0.0; 3], &[]);
+            if formulation == Formulation::TreeNullSpace {
+                let error = found.expect_err("no tree").to_string();
+                assert!(error.starts_with("the null space from the graph is that of a tree"));
+                continue;
+            }
+            let found = found.expect("regular");
+            let (rows, name) = (found.rows, formulation.name());
+            assert_eq!(rows, 3 * 5 + 5);
+            assert!(
+                found.condition >= 1.0 && found.condition < 1e12,
+                "{name}: {:e}",
+                found.condition
+            );
+            assert!(found.residual < 1e-12 && !found.handed_over, "{name}");
+            if let Some(rank) = found.rank {
+                assert_eq!(rank, rows - 3, "{name}");
+            }
+            let note = "3 of 20 rows are dependent: the loads are the minimum-norm solution over all hinges";
+            let told = found.assumptions.iter().any(|line| line == note);
+            if !matches!(
+                formulation,
+                Formulation::Lagrangian
+                    | Formulation::Proximal
+                    | Formulation::AlongTree
+                    | Formulation::CutLoops
+            ) {
+                assert!(told, "{name}: {:?}", found.assumptions);
+            }
+        }
+    }
+
+    /// Efforts of a tree and of a loop that give accelerations: by every formulation those of inverse dynamics, for as many driven freedoms as are
+    /// free or for more.
+    #[test]
+    fn efforts_are_those_of_inverse_dynamics() {
+        let model = embedded::model("chain-3").expect("embedded");
+        let state = State::random(&model, 9);
+        let vdot: Vec<f64> = (0..model.nv()).map(|k| 0.3 - 0.4 * k as f64).collect();
+        let expected = Dynamics::new(&model)
+            .inverse(&state, &vdot, &[])
+            .expect("finite")
+            .to_vec();
+        let all: Vec<usize> = (0..model.nv()).collect();
+        let mut mechanism = Mechanism::driving(&model, &all).expect("possible");
+        for formulation in Formulation::ALL {
+            let found = mechanism
+                .efforts(formulation, 0.0, &state, &vdot, &[])
+                .expect("regular");
+            let apart = difference(&found, &expected);
+            assert!(
+                apart < 1e-9 * largest(&expected).max(1.0),
+                "{}: {apart}",
+                formulation.name()
+            );
+        }
+        let error = Mechanism::driving(&model, &[0, 3])
+            .err()
+            .map(|error| error.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some("freedom 3 cannot be driven: the model has 3, counted from 0")
+        );
+        let mut few = Mechanism::driving(&model, &[0, 2]).expect("possible");
+        let error = few
+            .efforts(Formulation::CutLoops, 0.0, &state, &vdot, &[])
+            .expect_err("too few");
+        assert_eq!(
+            error.message(),
+            "the 2 driven freedoms do not determine the motion: 1 more are free"
+        );
+        let error = few.efforts(Formulation::CutLoops, 0.0, &state, &[0.0; 2], &[]);
+        let error = error.expect_err("too few numbers");
+        assert_eq!(
+            error.message(),
+            "2 accelerations are given, the model needs 3"
+        );
+        // a parallelogram at rest moves along (1, −1, 1)
+        let model = embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut one = Mechanism::driving(&model, &[2]).expect("possible");
+        let mut reference = None;
+        for formulation in Formulation::ALL {
+            if formulation == Formulation::TreeNullSpace {
+                continue;
+            }
+            let name = formulation.name();
+            let found = one
+                .efforts(formulation, 0.0, &state, &[0.5, -0.5, 0.5], &[])
+                .expect("regular");
+            assert_eq!(found[..2], [0.0; 2], "{name}");
+            let wanted = *reference.get_or_insert(found[2]);
+            assert!((found[2] - wanted).abs() < 1e-9 * wanted.abs(), "{name}");
+            let back = Mechanism::new(&model)
+                .accelerations(formulation, 0.0, &state, &found, &[])
+                .expect("regular");
+            assert!(
+                difference(&back.accelerations, &[0.5, -0.5, 0.5]) < 1e-9,
+                "{name}"
+            );
+            let wrong = one.efforts(formulation, 0.0, &state, &[0.5, 0.5, 0.5], &[]);
+            let wrong = wrong.expect_err("they open the loop").to_string();
+            assert!(
+                wrong.starts_with("the given accelerations violate the constraints by 1.000e0"),
+                "{name}: {wrong}"
+            );
+        }
+        // two drives of one motion share what it takes, with the least squares: both feel it alike
+        let mut two = Mechanism::driving(&model, &[0, 2]).expect("possible");
+        let shared = two
+            .efforts(Formulation::CutLoops, 0.0, &state, &[0.5, -0.5, 0.5], &[])
+            .expect("regular");
+        let half = reference.expect("found") / 2.0;
+        assert!(
+            (shared[0] - half).abs() < 1e-9 && (shared[2] - half).abs() < 1e-9,
+            "{shared:?}"
+        );
+    }
+
+    /// A point mass has no inertia of its own: every formulation finds how it swings, and says what it did about that.
+    #[test]
+    fn point_masses_swing() {
+        use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder};
+        use catena::spatial::Sym3;
+        let mut builder = ModelBuilder::new("pendulum");
+        let bob = Inertial {
+            mass: 2.0,
+            centre: Vec3::new(0.0, 0.0, -0.5),
+            tensor: Sym3::zero(),
+        };
+        builder.link("bob", bob);
+        let mut joint = JointSpec::new("hinge", JointKind::Revolute, "world", "bob");
+        joint.axes.first = Vec3::new(0.0, 1.0, 0.0);
+        builder.joint(joint);
+        let model = builder.build().expect("sound");
+        let state = State::new(&model, &[0.3], &[0.7]).expect("finite");
+        let expected = -9.81 / 0.5 * 0.3f64.sin();
+        let mut mechanism = Mechanism::new(&model);
+        for formulation in Formulation::ALL {
+            let name = formulation.name();
+            let found = mechanism
+                .accelerations(formulation, 0.0, &state, &[0.0], &[])
+                .expect("regular");
+            assert!((found.accelerations[0] - expected).abs() < 1e-9, "{name}");
+            let added = found
+                .assumptions
+                .iter()
+                .any(|line| line.contains("was replaced by J + ρ"));
+            let needs = matches!(
+                formulation,
+                Formulation::ConstraintForces
+                    | Formulation::Rotational
+                    | Formulation::AugmentedBodies
+                    | Formulation::RankByQr
+                    | Formulation::RankBySvd
+            );
+            assert_eq!(added, needs, "{name}: {:?}", found.assumptions);
+        }
+    }
+
+    /// Dense matrices have a largest size; formulations without them go on.
+    #[test]
+    fn large_mechanisms_are_refused_where_matrices_are_dense() {
+        let model = embedded::model("chain-600").expect("embedded");
+        let state: State = State::neutral(&model);
+        let still = vec![0.0; model.nv()];
+        let mut mechanism = Mechanism::new(&model);
+        let error = mechanism
+            .accelerations(Formulation::NullSpace, 0.0, &state, &still, &[])
+            .expect_err("too large");
+        assert_eq!(
+            error.to_string(),
+            "a dense matrix of 3600 unknowns and 3000 rows is too large: at most 1e7 entries\nhint: lagrangian (sparse) and cut-loops take larger mechanisms"
+        );
+        mechanism
+            .accelerations(Formulation::CutLoops, 0.0, &state, &still, &[])
+            .expect("regular");
+    }
+
+    /// Operations of cut loops are the multiplications and divisions that a second run counts.
+    #[test]
+    fn operations_on_the_tree_are_counted() {
+        let model = embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        let found = mechanism
+            .counted(Formulation::CutLoops, 0.0, &state, &[0.0; 3], &[])
+            .expect("regular");
+        let counted = mechanism.chain().count(&state, &[0.0; 3], &[]);
+        let expected = counted.multiplications + counted.divisions;
+        assert!(counted.divisions > 1 && counted.multiplications > 100);
+        assert_eq!(found.operations, Some(expected as f64));
+        let other = mechanism
+            .counted(Formulation::AlongTree, 0.0, &state, &[0.0; 3], &[])
+            .expect("regular");
+        assert!(other.operations.is_some() && other.operations != found.operations);
+    }
+}

@@ -314,3 +314,123 @@ fn dual(value: f64, derivative: f64) -> D1 {
         derivative: [derivative],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::model::{ConstraintSpec, Dof, Law, RuleSpec, embedded};
+
+    fn four_bar(dof: Dof, rate: Option<f64>) -> Model {
+        let mut builder = embedded::builder("four-bar-1").expect("embedded");
+        for joint in &mut builder.joints {
+            joint.dofs = vec![dof; joint.kind.nv()];
+        }
+        if let Some(rate) = rate {
+            let rule = RuleSpec::Driver {
+                coordinate: "foot0".into(),
+                law: Law::Polynomial(vec![1.2, rate]),
+            };
+            builder.constraint(ConstraintSpec::new("motor", rule));
+        }
+        builder.build().expect("sound")
+    }
+
+    fn passive() -> Dof {
+        Dof {
+            damping: 0.7,
+            stiffness: 3.0,
+            rest: 0.2,
+            friction: 0.4,
+            armature: 0.1,
+            ..Dof::default()
+        }
+    }
+
+    /// Damping and friction, springs not: Σ (d v + f sign v) v.
+    #[test]
+    fn power_that_is_dissipated() {
+        let model = four_bar(passive(), None);
+        let mut dynamics = Dynamics::new(&model.clone().open_tree());
+        let state = State::new(&model, &[1.2, -1.1, 0.9], &[2.0, -0.5, 0.25]).expect("finite");
+        let power = dissipated_power(&model, &mut dynamics, &state);
+        let wanted: f64 = state.v.iter().map(|v| 0.7 * v * v + 0.4 * v.abs()).sum();
+        assert!((power - wanted).abs() < 1e-12, "{power} {wanted}");
+    }
+
+    /// The laws hold with passive forces and rotors; that of no work is left out where a driver does some.
+    #[test]
+    fn laws_of_mechanisms_with_passive_forces() {
+        for (rate, count) in [
+            (None, 5 + Formulation::ALL.len() - 2),
+            (Some(0.4), 4 + Formulation::ALL.len() - 2),
+        ] {
+            let found = run(&four_bar(passive(), rate), 3, 1);
+            for law in &found {
+                assert!(law.holds(), "{law:?}");
+            }
+            let idle = found
+                .iter()
+                .any(|law| law.law == "constraint forces do no work");
+            assert_eq!(idle, rate.is_none());
+            // every formulation but the reference and that of trees
+            assert_eq!(found.len(), count, "{found:#?}");
+        }
+    }
+
+    /// Differences are relative to the largest number of either, which is at least 1.
+    #[test]
+    fn differences_are_relative() {
+        let model = four_bar(Dof::default(), None);
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut mechanism = Mechanism::new(&model);
+        let one = mechanism
+            .accelerations(Formulation::CutLoops, 0.0, &state, &[0.0; 3], &[])
+            .expect("regular");
+        assert_eq!(differences(&one, &one), [0.0; 2]);
+        let motions = one.bodies.iter().flat_map(|m| m.to_array());
+        let motions = motions.chain(one.accelerations.iter().copied());
+        let motions = motions.fold(1.0f64, |m, x| m.max(x.abs()));
+        let loads = one.tree.iter().chain(&one.constraints);
+        let loads = loads.flat_map(|f| f.to_array());
+        let loads = loads.chain(one.multipliers.iter().copied());
+        let loads = loads.fold(1.0f64, |m, x| m.max(x.abs()));
+        let near = |found: [f64; 2], wanted: [f64; 2]| {
+            // the change may be in the largest number itself
+            (0..2).all(|k| (found[k] - wanted[k]).abs() <= 1e-2 * wanted[k])
+        };
+        let mut other = one.clone();
+        other.accelerations[1] += 1e-3;
+        assert!(near(differences(&one, &other), [1e-3 / motions, 0.0]));
+        let mut other = one.clone();
+        other.bodies[2].linear.x -= 1e-3;
+        assert!(near(differences(&one, &other), [1e-3 / motions, 0.0]));
+        let mut other = one.clone();
+        other.multipliers[0] += 1e-3;
+        assert!(near(differences(&one, &other), [0.0, 1e-3 / loads]));
+        let mut other = one.clone();
+        other.tree[1].force.y += 1e-3;
+        assert!(near(differences(&one, &other), [0.0, 1e-3 / loads]));
+    }
+
+    /// Odd guesses are near the initial state, each one nearer, on either side of it; their velocities are random.
+    #[test]
+    fn guesses_come_nearer() {
+        let model = four_bar(Dof::default(), None);
+        let start: State = State::start(&model);
+        for k in [1, 3, 5] {
+            let mut steps = Vec::new();
+            for seed in 0..30 {
+                let near = guess(&model, k, seed);
+                steps.extend(near.q.iter().zip(&start.q).map(|(a, b)| a - b));
+                assert_eq!(near.v, State::random(&model, seed).v);
+                assert_eq!(guess(&model, k + 1, seed).q, State::random(&model, seed).q);
+            }
+            let reach = 0.3 / k as f64;
+            let (low, high) = steps
+                .iter()
+                .fold((0.0f64, 0.0f64), |(a, b), x| (a.min(*x), b.max(*x)));
+            assert!(-reach <= low && low < -0.8 * reach, "{low}");
+            assert!(0.8 * reach < high && high <= reach, "{high}");
+        }
+    }
+}

@@ -233,3 +233,213 @@ fn friction_that_is_not_unique() {
     assert_eq!(found([0.0, 0.5, 0.0], false), []);
     assert_eq!(found([0.0, 0.5, 0.0], true), [(vec![1], 0)]);
 }
+
+fn point(mass: f64, centre: Vec3<f64>) -> Inertial {
+    Inertial {
+        mass,
+        centre,
+        tensor: Sym3::new(0.1, 0.1, 0.1, 0.0, 0.0, 0.0),
+    }
+}
+
+fn driver(name: &str, coordinate: &str, law: Vec<f64>) -> ConstraintSpec {
+    let rule = RuleSpec::Driver {
+        coordinate: coordinate.into(),
+        law: Law::Polynomial(law),
+    };
+    ConstraintSpec::new(name, rule)
+}
+
+/// Two drivers of a parallelogram must agree; a third one elsewhere has no part in it. By how much they disagree is proportional to it.
+#[test]
+fn drivers_that_contradict_each_other() {
+    let of = |one: f64, other: f64| {
+        let mut builder = embedded::builder("four-bar-1").expect("embedded");
+        builder.link("bob", point(1.0, Vec3::new(0.0, -0.5, 0.0)));
+        builder.joint(JointSpec::new("swing", JointKind::Revolute, "world", "bob"));
+        builder.constraint(driver("alone", "swing", vec![0.0, 3.0]));
+        builder.constraint(driver("motor", "foot0", vec![1.2, one]));
+        builder.constraint(driver("brake", "foot1", vec![1.2, other]));
+        let model = builder.build().expect("sound");
+        let mut state = State::neutral(&model);
+        for (joint, angle) in [("foot0", 1.2), ("top0", -1.2), ("foot1", 1.2)] {
+            let body = (1..=model.body_count()).find(|&i| model.tree().bodies[i].joint == joint);
+            state.q[model.tree().q_range(body.expect("there")).start] = angle;
+        }
+        let found = diagnose(&model, 0.0, &state, 2, 1).expect("closed");
+        assert_eq!((found.freedoms(), found.redundant()), (0, 4));
+        found.contradiction
+    };
+    assert!(of(0.5, 0.5).is_none());
+    // of rates of 10⁶ a millionth of a millionth is round-off
+    assert!(of(1e6, 1e6 + 1e-4).is_none());
+    let worst = |one: f64, other: f64| {
+        let found = of(one, other).expect("they differ");
+        assert_eq!(found.drivers, ["motor", "brake"]);
+        found.rate
+    };
+    let unit = worst(1.0, 0.0);
+    assert!(unit > 0.1 && unit < 1.0, "{unit}");
+    for (one, other) in [(0.5f64, 0.25f64), (0.25, 0.5), (-2.0, 1.0), (1e-7, 0.0)] {
+        let wanted = unit * (one - other).abs();
+        assert!(
+            (worst(one, other) - wanted).abs() < 1e-9 * wanted.max(1e-3),
+            "{one} {other}"
+        );
+    }
+}
+
+/// A bar that is too short to reach, whatever is tried, and drivers that hold its end too far away.
+#[test]
+fn what_cannot_be_closed() {
+    let with = |length: f64, laws: &[(&str, &str, f64)]| {
+        let mut builder = catena::ModelBuilder::new("crane");
+        for (name, parent, at) in [("upper", "world", 0.0), ("lower", "upper", 1.0)] {
+            builder.link(name, point(1.0, Vec3::new(0.5, 0.0, 0.0)));
+            let mut joint =
+                JointSpec::new(&format!("to_{name}"), JointKind::Revolute, parent, name);
+            joint.parent_from_joint = catena::spatial::Pose::shift(Vec3::new(at, 0.0, 0.0));
+            builder.joint(joint);
+        }
+        let rule = RuleSpec::Distance {
+            parent: "world".into(),
+            child: "lower".into(),
+            parent_point: Vec3::new(5.0, 0.0, 0.0),
+            child_point: Vec3::new(1.0, 0.0, 0.0),
+            length,
+        };
+        builder.constraint(ConstraintSpec::new("bar", rule));
+        for (name, coordinate, angle) in laws {
+            builder.constraint(driver(name, coordinate, vec![*angle]));
+        }
+        let model = builder.build().expect("sound");
+        let state = State::new(&model, &[0.4, 0.3], &[0.0; 2]).expect("finite");
+        diagnose(&model, 0.0, &state, 2, 1).map(|found| found.freedoms())
+    };
+    let told =
+        |length: f64, laws: &[(&str, &str, f64)]| with(length, laws).expect_err("open").to_string();
+    assert_eq!(with(3.5, &[]).expect("closed"), 1);
+    // two metres of arm, five metres away
+    let short = told(1.5, &[]);
+    assert!(
+        short.starts_with("constraint `bar` cannot be closed: at least ")
+            && short.ends_with(
+                " m or rad are left from the guess and from 20 others\nhint: check the lengths and axes of its loop"
+            ),
+        "{short}"
+    );
+    let one = told(3.2, &[("hoist", "to_upper", 3.0)]);
+    assert!(
+        one.starts_with(
+            "the loops can be closed, but not where driver `hoist` puts its coordinate at t = 0 s: "
+        ) && one.ends_with("\nhint: give another law"),
+        "{one}"
+    );
+    let two = told(3.2, &[("hoist", "to_upper", 3.0), ("jib", "to_lower", 0.1)]);
+    assert!(
+        two.starts_with("the loops can be closed, but not where drivers `hoist`, `jib` put their coordinates at t = 0 s: ")
+            && two.ends_with("\nhint: give fewer drivers, or other laws"),
+        "{two}"
+    );
+    // neither with the drivers nor without them
+    let never = told(1.5, &[("hoist", "to_upper", 3.0)]);
+    assert!(never.contains("cannot be closed: at least"), "{never}");
+}
+
+/// Everything that stands twice depends on the first: a bar, a gear and a universal joint, whose torque is along none of its axes once it is bent.
+#[test]
+fn loads_in_words() {
+    let words = |found: &Diagnosis| -> Vec<(String, usize, String, bool)> {
+        let rows = found.dependent.iter();
+        rows.map(|d| (d.name.clone(), d.row, d.words.clone(), d.load.is_some()))
+            .collect()
+    };
+    let pair = |kind: JointKind| {
+        let mut builder = catena::ModelBuilder::new("pair");
+        for (name, parent) in [("one", "world"), ("other", "one")] {
+            builder.link(name, point(1.0, Vec3::new(0.3, 0.2, 0.1)));
+            let mut joint = JointSpec::new(&format!("to_{name}"), kind, parent, name);
+            if kind == JointKind::Universal {
+                joint.axes.first = Vec3::new(1.0, 0.0, 0.0);
+            }
+            builder.joint(joint);
+        }
+        builder
+    };
+    let seen = |builder: catena::ModelBuilder, q: &[f64]| {
+        let model = builder
+            .build()
+            .expect("sound")
+            .with_couplings_as_constraints();
+        let state = State::new(&model, q, &vec![0.0; model.nv()]).expect("finite");
+        diagnose(&model, 0.0, &state, 2, 1).expect("closed")
+    };
+    let mut bars = pair(JointKind::Revolute);
+    let ends = [
+        ("world", Vec3::new(2.0, 0.0, 0.0)),
+        ("other", Vec3::new(0.3, 0.4, 0.0)),
+    ];
+    for (name, [(parent, parent_point), (child, child_point)]) in
+        [("bar", ends), ("again", [ends[1], ends[0]])]
+    {
+        let rule = RuleSpec::Distance {
+            parent: parent.into(),
+            child: child.into(),
+            parent_point,
+            child_point,
+            length: 1.9,
+        };
+        bars.constraint(ConstraintSpec::new(name, rule));
+    }
+    let found = seen(bars, &[0.2, 0.3]);
+    assert_eq!(
+        words(&found),
+        [("again".into(), 0, "force along the bar".into(), true)]
+    );
+    assert_eq!(
+        (found.changes[0].to, found.changes[0].removes, found.left),
+        ("none", 1, 0)
+    );
+    let mut gears = pair(JointKind::Revolute);
+    for (name, c) in [("gear", 1.0), ("again", 2.0)] {
+        let rule = RuleSpec::Coupling {
+            terms: vec![("to_one".into(), c), ("to_other".into(), -2.0 * c)],
+            offset: 0.0,
+        };
+        gears.constraint(ConstraintSpec::new(name, rule));
+    }
+    let found = seen(gears, &[0.2, 0.1]);
+    assert_eq!(words(&found), [("again".into(), 0, "effort".into(), false)]);
+    // what the gears share is no load between bodies, but indeterminate all the same
+    let names: Vec<&str> = found.undetermined.iter().map(|u| &u.name[..]).collect();
+    assert!(
+        names.contains(&"gear") && names.contains(&"again"),
+        "{names:?}"
+    );
+    let mut cross = catena::ModelBuilder::new("cross");
+    cross.link("one", point(1.0, Vec3::new(0.3, 0.2, 0.1)));
+    let joint = |name: &str| {
+        let mut joint = JointSpec::new(name, JointKind::Universal, "world", "one");
+        joint.axes.first = Vec3::new(1.0, 0.0, 0.0);
+        joint
+    };
+    cross.joint(joint("stands"));
+    let rule = RuleSpec::Joint(Box::new(joint("again")));
+    cross.constraint(ConstraintSpec::new("again", rule));
+    let found = seen(cross.clone(), &[0.5, 0.3]);
+    let told: Vec<String> = words(&found)
+        .into_iter()
+        .map(|(.., words, _)| words)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "force along x",
+            "force along y",
+            "force along z",
+            "torque across the axes"
+        ]
+    );
+    let straight = seen(cross, &[0.0, 0.0]);
+    assert_eq!(words(&straight)[3].2, "torque about y");
+}

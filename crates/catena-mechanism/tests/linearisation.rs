@@ -612,3 +612,151 @@ fn a_governor_moves_by_its_modes() {
         }
     }
 }
+
+/// What has no linear equations about a steady motion, each in its words.
+#[test]
+fn steady_motions_that_are_refused() {
+    let model = conical_pendulum(1.0, 1.0);
+    let told = |model: &Model, state: &State| {
+        let effort = vec![0.0; model.nv()];
+        SteadyMotion::new(model, state, &effort)
+            .expect_err("refused")
+            .to_string()
+    };
+    let mut moving = State::neutral(&model);
+    moving.base.velocity.angular.z = 1.0;
+    assert_eq!(
+        told(&model, &moving),
+        "the base moves: linear equations are those on a base at rest"
+    );
+    let mut swinging = State::neutral(&model);
+    swinging.q[1] = std::f64::consts::FRAC_PI_6;
+    // g sin q
+    assert_eq!(
+        told(&model, &swinging),
+        "this is no steady motion of `conical pendulum`: `swing` accelerates with -4.905000e0 rad/s²\n\
+         hint: give positions, velocities and efforts with which all velocities stay constant"
+    );
+    let with = |rule: RuleSpec| {
+        let mut builder = ModelBuilder::new("driven");
+        builder
+            .link("upper", bob(1.5, 0.4))
+            .link("lower", bob(1.5, 0.4));
+        builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
+        builder.joint(hinge(
+            "second",
+            "upper",
+            "lower",
+            [0.0, 0.0, -0.4],
+            Dof::default(),
+        ));
+        builder.constraint(ConstraintSpec::new("rule", rule));
+        builder.build().expect("sound")
+    };
+    let driven = with(RuleSpec::Driver {
+        coordinate: "first".into(),
+        law: catena::model::Law::Polynomial(vec![0.0]),
+    });
+    assert_eq!(
+        told(&driven, &State::neutral(&driven)),
+        "driver `rule` depends on time: linear equations about a steady motion do not\n\
+         hint: give a constant rate by a constraint of the type velocity"
+    );
+    let moved = with(RuleSpec::Driver {
+        coordinate: "first".into(),
+        law: catena::model::Law::Polynomial(vec![0.0, 0.5]),
+    });
+    let error =
+        Linearisation::new(&moved, &State::neutral(&moved), &[0.0; 2]).expect_err("it moves");
+    assert_eq!(
+        error.to_string(),
+        "`driven` has drivers that move: it has no equilibrium\nhint: leave the drivers out, or make them constant"
+    );
+    let geared = with(RuleSpec::Coupling {
+        terms: vec![("first".into(), 1.0), ("second".into(), -0.5)],
+        offset: 0.0,
+    });
+    assert_eq!(
+        told(&geared, &State::neutral(&geared)),
+        "couplings of `driven` are eliminated\nhint: take `Model::with_couplings_as_constraints` and `State::of_tree`"
+    );
+    // an unequal spinning body swings: its equations turn with it
+    let mut builder = ModelBuilder::new("spinner");
+    builder.gravity = Vec3::zero();
+    let body = Inertial {
+        mass: 1.0,
+        centre: Vec3::zero(),
+        tensor: Sym3::new(0.3, 0.5, 0.6, 0.0, 0.0, 0.0),
+    };
+    builder
+        .link("gimbal", Inertial::default())
+        .link("body", body);
+    builder.joint(hinge("tilt", "world", "gimbal", [0.0; 3], Dof::default()));
+    builder.joint(JointSpec::new(
+        "spin",
+        JointKind::Revolute,
+        "gimbal",
+        "body",
+    ));
+    let spinner = builder.build().expect("sound");
+    let mut state = State::neutral(&spinner);
+    state.v[1] = 2.0;
+    let change = told(&spinner, &state);
+    assert!(
+        change.starts_with("the linear equations of `spinner` change along the motion: it has no modes\nhint: a body that spins"),
+        "{change}"
+    );
+}
+
+/// A and B of a conical pendulum in closed form: x = (spin, swing, their rates), B the inverse of the inertia; (1) stays within (2).
+#[test]
+fn matrices_of_a_conical_pendulum() {
+    let (mass, length, speed) = (1.7, 0.8, 5.0);
+    let model = conical_pendulum(mass, length);
+    let mut state = State::neutral(&model);
+    state.q[1] = 1.0;
+    state.v[0] = speed;
+    let found = SteadyMotion::near(&model, &state, &[0.0; 2]).expect("it turns");
+    let cosine = G / (length * speed * speed);
+    let sine = (1.0 - cosine * cosine).sqrt();
+    assert_eq!(
+        found.variables,
+        [(0, false), (1, false), (0, true), (1, true)]
+    );
+    let inertia = mass * length * length;
+    let (spin, swing) = (1.0 / (inertia * sine * sine), 1.0 / inertia);
+    // ψ̈ sin θ = −2 Ω θ̇ cos θ,   θ̈ = 2 Ω ψ̇ sin θ cos θ − Ω² sin² θ θ
+    let a = [
+        [0.0, 0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0, 1.0],
+        [0.0, 0.0, 0.0, -2.0 * speed * cosine / sine],
+        [
+            0.0,
+            -(speed * sine).powi(2),
+            2.0 * speed * sine * cosine,
+            0.0,
+        ],
+    ];
+    let b = [[0.0; 2], [0.0; 2], [spin, 0.0], [0.0, swing]];
+    for i in 0..4 {
+        for j in 0..4 {
+            let apart = (found.a[(i, j)] - a[i][j]).abs();
+            assert!(apart < 1e-9, "{i} {j}: {}", found.a[(i, j)]);
+            assert_eq!(found.spread[(i, j)], f64::from(u8::from(i == j)));
+        }
+        for j in 0..2 {
+            assert!((found.b[(i, j)] - b[i][j]).abs() < 1e-12, "{i} {j}");
+        }
+    }
+    assert_eq!(found.leaves, 0.0);
+    assert!(found.from_guess && found.residual < 1e-12 && found.iterations > 1);
+    // drawn at the end of an oscillation, at rest
+    let (modes, _) = found.modes().expect("solved");
+    let mode = &modes.list[0];
+    let end = found.displaced(mode, 0.1).expect("closed");
+    assert_eq!(end.v, [0.0; 2]);
+    for k in 0..2 {
+        let wanted = found.state.q[k] + 0.1 * mode.shape[k][0];
+        assert!((end.q[k] - wanted).abs() < 1e-12);
+    }
+}

@@ -310,3 +310,144 @@ impl Null {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::model::{ConstraintSpec, Dof, Law, RuleSpec, embedded};
+
+    /// What a joint may become: a ball has quaternions, so that a coordinate which others refer to, or on which something acts, must stay.
+    #[test]
+    fn coordinates_that_are_needed_stay() {
+        let of = |dof: Dof, rule: Option<RuleSpec>| {
+            let mut builder = embedded::builder("four-bar-1").expect("embedded");
+            builder.joints[0].dofs = vec![dof];
+            assert_eq!(builder.joints[0].name, "foot0");
+            if let Some(rule) = rule {
+                builder.constraint(ConstraintSpec::new("further", rule));
+            }
+            let model = builder
+                .build()
+                .expect("sound")
+                .with_couplings_as_constraints();
+            hinges(&model)
+        };
+        let kinds = |hinge: &Hinge| -> Vec<JointKind> {
+            hinge.weaker.iter().map(|(kind, _)| *kind).collect()
+        };
+        let all = [
+            JointKind::Spherical,
+            JointKind::Cylindrical,
+            JointKind::Universal,
+        ];
+        let plain = of(Dof::default(), None);
+        assert_eq!(plain.len(), 4);
+        for hinge in &plain {
+            assert_eq!(kinds(hinge), all);
+            assert_eq!((hinge.removable, hinge.joins), (hinge.closes, true));
+        }
+        let with = |change: fn(&mut Dof)| {
+            let mut dof = Dof::default();
+            change(&mut dof);
+            of(dof, None)
+        };
+        for found in [
+            with(|dof| dof.armature = 0.1),
+            with(|dof| dof.damping = 0.1),
+            with(|dof| dof.friction = 0.1),
+            with(|dof| dof.stiffness = 0.1),
+        ] {
+            assert_eq!(kinds(&found[0]), all[1..]);
+            assert_eq!(kinds(&found[1]), all);
+        }
+        let coordinate = || String::from("foot0");
+        for (rule, removable) in [
+            (
+                RuleSpec::Driver {
+                    coordinate: coordinate(),
+                    law: Law::Polynomial(vec![1.2]),
+                },
+                false,
+            ),
+            (
+                RuleSpec::Coupling {
+                    terms: vec![(coordinate(), 1.0)],
+                    offset: 0.5,
+                },
+                true,
+            ),
+            (
+                RuleSpec::Velocity {
+                    terms: vec![(coordinate(), 1.0)],
+                    rate: 0.5,
+                },
+                true,
+            ),
+        ] {
+            let found = of(Dof::default(), Some(rule));
+            assert_eq!(kinds(&found[0]), all[1..]);
+            assert!(found[1..4].iter().all(|hinge| kinds(hinge) == all));
+            let last = &found[4];
+            assert_eq!(
+                (last.removable, last.joins, last.closes),
+                (removable, false, true)
+            );
+            assert!(last.weaker.is_empty() && last.index == 1);
+        }
+    }
+
+    /// Loads e₁ + e₂, e₂ and e₃ in four rows: what they have in rows 1 and 2 can be lost, nothing in row 4.
+    #[test]
+    fn loads_without_effect_are_lost() {
+        let null = Null {
+            columns: vec![
+                vec![1.0, 1.0, 0.0, 0.0],
+                vec![0.0, 1.0, 0.0, 0.0],
+                vec![0.0, 0.0, 1.0, 0.0],
+            ],
+            tolerance: 1e-8,
+        };
+        let unit =
+            |height: usize, k: usize| Mat::from_fn(height, 1, |i, _| f64::from(u8::from(i == k)));
+        let (active, seen) = null.seen(0..2, &unit(2, 0));
+        assert_eq!(active, [0]);
+        assert_eq!((seen.nrows(), seen.ncols(), seen[(0, 0)]), (1, 1, 1.0));
+        let (active, seen) = null.seen(0..2, &Mat::identity(2));
+        assert_eq!(active, [0, 1]);
+        assert_eq!(
+            seen,
+            Mat::from_fn(2, 2, |i, j| f64::from(u8::from(j == 0 || i == 1)))
+        );
+        assert!(null.can_lose(0..2, &Mat::identity(2)));
+        assert!(null.can_lose(2..3, &unit(1, 0)));
+        assert!(!null.can_lose(3..4, &unit(1, 0)) && !null.can_lose(2..4, &Mat::identity(2)));
+        // two directions that are one
+        assert!(!null.can_lose(0..2, &Mat::from_fn(2, 2, |_, _| 1.0)));
+        let mut left = null.clone();
+        left.lose(0..2, &Mat::from_fn(2, 1, |i, _| [0.6, 0.8][i]));
+        assert_eq!(left.columns.len(), 2);
+        for column in &left.columns {
+            assert!((0.6 * column[0] + 0.8 * column[1]).abs() < 1e-15);
+            assert_eq!(column[3], 0.0);
+            assert!(largest(column) > 0.1);
+        }
+        left.lose(0..2, &unit(2, 0));
+        assert_eq!(left.columns.len(), 1);
+        let rest = &left.columns[0];
+        assert!(rest[0].abs() < 1e-15 && rest[1].abs() < 1e-15 && rest[2].abs() > 0.99);
+    }
+
+    /// What is just above the tolerance is a load, what is just below it is round-off; a millionth of the tolerance is nothing at all.
+    #[test]
+    fn loads_have_a_tolerance() {
+        let with = |size: f64| Null {
+            columns: vec![vec![size, 1.0]],
+            tolerance: 1e-3,
+        };
+        let one = Mat::identity(1);
+        let lost = [1.1e-3, 0.9e-3, 1e-3].map(|size| with(size).can_lose(0..1, &one));
+        assert_eq!(lost, [true, false, false]);
+        let seen = [1.1e-9, 0.9e-9, -1.1e-9].map(|size| with(size).seen(0..1, &one).0.len());
+        assert_eq!(seen, [1, 0, 1]);
+    }
+}

@@ -20,6 +20,9 @@ use catena::{Model, State, StateView};
 /// A loop counts as closed within this, m or rad.
 const SHUT: f64 = 1e-10;
 
+/// Singular values are compared with this, in m or rad, at least.
+const LEAST: f64 = 1e-3;
+
 /// The constraints of a model, evaluated on request.
 pub(super) struct Loops<'a> {
     pub model: &'a Model,
@@ -165,7 +168,8 @@ impl<'a> Loops<'a> {
         let blocks = self.rows.blocks();
         let count = self.rows.count();
         let parts: Vec<Part> = blocks.iter().map(|b| Part::new(&self.rows, b)).collect();
-        let scale = parts.iter().fold(0.0f64, |m, part| m.max(part.largest()));
+        // where no row has an effect, round-off is all there is
+        let scale = parts.iter().fold(LEAST, |m, part| m.max(part.largest()));
         let mut null = Vec::new();
         // rows of A: their constraint, their vector U there, and their entries
         let mut kept: Vec<(usize, usize)> = Vec::new();
@@ -393,6 +397,71 @@ mod tests {
         let size = null[0][3];
         for (y, expected) in null[0].iter().zip([-2.0, 0.0, 1.0, 1.0]) {
             assert!((y - size * expected).abs() < 1e-14, "{null:?}");
+        }
+    }
+
+    /// Products of rows that have some columns in common, all or none.
+    #[test]
+    fn products_of_sparse_rows() {
+        let of = |a: &[usize], b: &[usize]| {
+            let values = |columns: &[usize]| -> Vec<f64> {
+                columns.iter().map(|&c| 1.0 + c as f64).collect()
+            };
+            dot((a, &values(a)), (b, &values(b)))
+        };
+        for (a, b, product) in [
+            (&[0, 2, 5][..], &[0, 2, 5][..], 1.0 + 9.0 + 36.0),
+            (&[0, 2, 5], &[1, 3, 4], 0.0),
+            (&[0, 2, 5], &[2, 3, 5, 6], 9.0 + 36.0),
+            (&[4], &[0, 1, 2, 3, 4], 25.0),
+            (&[0, 1, 2, 3, 4], &[4, 7], 25.0),
+            (&[], &[1], 0.0),
+        ] {
+            assert_eq!((of(a, b), of(b, a)), (product, product), "{a:?} {b:?}");
+        }
+    }
+
+    /// Velocities lose what violates the constraints, and nothing else.
+    #[test]
+    fn velocities_become_tangent() {
+        let model = catena::model::embedded::model("four-bar-1").expect("embedded");
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        let mut loops = Loops::new(&model);
+        loops.evaluate(0.0, &state);
+        for given in [[1.0, 0.0, 0.0], [0.3, -0.7, 2.0], [1.0, -1.0, 1.0]] {
+            let mut v = given.to_vec();
+            loops.make_tangent(&mut v);
+            // the parallelogram moves along (1, −1, 1); how far is known to round-off divided by the shift that makes the matrix regular
+            let along = (given[0] - given[1] + given[2]) / 3.0;
+            assert!((v[0] - along).abs() < 1e-3, "{given:?}: {v:?} {along}");
+            assert!(
+                (v[0] + v[1]).abs() < 1e-12 && (v[0] - v[2]).abs() < 1e-12,
+                "{v:?}"
+            );
+        }
+    }
+
+    /// From guesses at a distance the loops close to round-off, and to the nearest position.
+    #[test]
+    fn guesses_are_closed() {
+        let model = catena::model::embedded::model("four-bar-1").expect("embedded");
+        let mut loops = Loops::new(&model);
+        for (q, away) in [
+            ([1.2, -1.2, 1.2], 1e-15),
+            ([1.25, -1.2, 1.18], 0.1),
+            ([1.4, -1.0, 1.1], 0.4),
+            ([0.6, -1.5, 1.4], 1.1),
+        ] {
+            let mut state = State::new(&model, &q, &[0.0; 3]).expect("finite");
+            assert!(loops.close(0.0, &mut state), "{q:?}");
+            assert!(loops.open() < 1e-14, "{q:?}: {:e}", loops.open());
+            // the residuals that are left are those of the state that is returned
+            let open = loops.open();
+            loops.evaluate(0.0, &state);
+            assert_eq!(loops.open(), open);
+            let moved = state.q.iter().zip(&q);
+            let moved = moved.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+            assert!(moved <= away, "{q:?}: {moved}");
         }
     }
 }
