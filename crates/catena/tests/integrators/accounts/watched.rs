@@ -149,7 +149,7 @@ fn changes_of_sign_are_searched_as_recorded() {
         for (count, parts, interval) in [
             (1, 1, f64::INFINITY),
             (2, 1, 0.3),
-            (1, 3, 1e-20),
+            (1, 3, 1e-16),
             (3, 2, 0.25),
         ] {
             let watching = || Watching {
