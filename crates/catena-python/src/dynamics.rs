@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Numbers, Rows, array, part, writable};
 use crate::call::{Call, Wrenches, all_external, filled};
-use crate::error::{guarded, refuse};
+use crate::error::{instant, refuse};
 use crate::model::{Built, PyModel};
 use catena::error::Result;
 use catena::spatial::Pose;
@@ -126,7 +126,7 @@ fn at_states<'py, const D: usize>(
     compute: impl Fn(&mut catena::Dynamics, &State, &mut [f64]) -> Result<()> + Send + Sync,
 ) -> PyResult<Array<'py>> {
     let built = model.built(py)?;
-    guarded(py, || {
+    built.guarded(py, || {
         let q = Numbers::new(py, "q", q, built.model.nq())?;
         let v = match v {
             Some(v) => Numbers::new(py, "v", v, built.model.nv())?,
@@ -191,8 +191,9 @@ impl PyModel {
         formulation: Option<&str>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", v, nv)?,
@@ -278,8 +279,9 @@ impl PyModel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", v, nv)?,
@@ -308,7 +310,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
             let Some(n) = call.states else {
@@ -380,7 +382,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", None, nv)?,
@@ -411,7 +413,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -450,7 +452,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let (q, v) = (Numbers::new(py, "q", q, nq)?, Numbers::new(py, "v", v, nv)?);
             let call = Call::new(py, &built, vec![&q, &v])?;
@@ -483,7 +485,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let nq = built.model.nq();
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -538,7 +540,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv, bodies) = (built.model.nq(), built.model.nv(), built.model.body_count());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -557,7 +559,7 @@ impl PyModel {
     /// The parameters π of `regressor`: (10 n,), ten for each body in the order of `bodies`.
     fn inertial_parameters<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = catena::algorithm::inverse_dynamics::inertial_parameters(&built.model);
             let array = crate::array::results(py, &[numbers.len()], None, &[])?;
             writable(&array).copy_from_slice(&numbers);
@@ -578,7 +580,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -640,8 +642,9 @@ impl PyModel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let tau = Numbers::or_zero(py, "tau", tau, nv)?;
@@ -766,7 +769,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -800,7 +803,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let nq = built.model.nq();
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -817,7 +820,7 @@ impl PyModel {
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     fn neutral<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let array = crate::array::results(py, &[built.model.nq()], None, &[])?;
             writable(&array).copy_from_slice(&State::<f64>::neutral(&built.model).q);
             Ok(array)
@@ -833,7 +836,7 @@ impl PyModel {
     /// body's.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
-        guarded(py, || pair(py, &State::start(&built.model)))
+        built.guarded(py, || pair(py, &State::start(&built.model)))
     }
 
     /// random(seed=0)
@@ -845,7 +848,7 @@ impl PyModel {
     #[pyo3(signature = (seed = 0))]
     fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
-        guarded(py, || pair(py, &State::random(&built.model, seed)))
+        built.guarded(py, || pair(py, &State::random(&built.model, seed)))
     }
 
     /// step(q, delta, *, out=None)
@@ -865,7 +868,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let (q, delta) = (
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::new(py, "delta", delta, nv)?,

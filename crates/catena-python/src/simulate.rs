@@ -3,7 +3,7 @@
 use crate::array::{Array, Numbers, results, writable};
 use crate::call::{Wrenches, apart};
 use crate::control::{
-    Raised, actuators, asked_controller, has_raised, state_function, stopped, taken,
+    Raised, actuators, asked_controller, event_function, has_raised, stopped, taken,
 };
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
@@ -308,7 +308,7 @@ pub fn event_functions(
     for (name, event) in events.iter() {
         let name: String = name.extract()?;
         if event.is_callable() {
-            let function = state_function(event.unbind(), raised);
+            let function = event_function(&name, event.unbind(), raised);
             list.push(EventFunction::Function { function, name });
             continue;
         }
@@ -401,7 +401,7 @@ impl PyModel {
         choices: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             // unknown names are rejected before the run
             let plain = Layout {
                 momentum: false,
@@ -428,7 +428,7 @@ impl PyModel {
             let document = self.document(py, &built)?;
             // the run has all coordinates of the tree
             let start = start.of_tree(&built.model);
-            let built = built.whole();
+            let (coupled, built) = (&built, built.whole());
             let choices = match choices {
                 None => Choices(json!({})),
                 Some(choices) => Choices(from_python("choices", choices)?),
@@ -522,6 +522,7 @@ impl PyModel {
                     // a function has raised an exception at the start
                     Some(raised) => {
                         let run = RunData::empty(&built, document, plain);
+                        let raised = coupled.of_tree(py, raised);
                         return Ok((run, Some(raised.into_value(py).into_any())));
                     }
                 },
@@ -537,10 +538,8 @@ impl PyModel {
                 &raised,
                 asks,
             );
-            let mut ended = done.err();
-            if ended.is_none() {
-                ended = taken(&raised);
-            }
+            let ended = done.err().or_else(|| taken(&raised));
+            let mut ended = ended.map(|error| coupled.of_tree(py, error));
             let happened = simulation.events();
             if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
                 samples.retain(|sample| sample.time <= end.time);
