@@ -595,16 +595,10 @@ class Model(_catena.Model):
         duration, rtol = _duration(duration), real("rtol", rtol)
         atol, step, rate = (None if x is None else real(name, x) for name, x in (("atol", atol), ("step", step), ("rate", rate)))
         method, step = _stepping(method, step, rate, control is not None)
-        interval = None if interval is None else real("interval", interval)
         if interval is None:
             interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if duration > 0 else 0.01
         else:
-            parts = duration / interval if interval else np.inf
-            if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
-                raise InputError(
-                    f"the duration ({duration:g} s) is not a multiple of the interval ({interval:g} s)",
-                    hint="the last sample is the end of the run; choose another interval or duration",
-                )
+            interval = _interval(interval, duration)
         if verify is not None:
             verify = real("verify", verify)
             if not (np.isfinite(verify) and verify > 0):
@@ -730,7 +724,7 @@ class Model(_catena.Model):
         controls = _controls(control)
         duration, rtol = _duration(duration), real("rtol", rtol)
         atol, step, rate = (None if x is None else real(name, x) for name, x in (("atol", atol), ("step", step), ("rate", rate)))
-        interval = duration if interval is None else real("interval", interval)
+        interval = duration if interval is None else _interval(interval, duration)
         method, step = _stepping(method, step, rate, bool(controls))
         if models is not None and not (np.iterable(models) and all(isinstance(own, Model) for own in models)):
             raise InputError("models must be a list of models, one for each member")
@@ -1391,6 +1385,18 @@ def _duration(duration: Any) -> float:
     seconds = real("duration", duration)
     if not np.isfinite(seconds):
         raise InputError(f"duration of the simulation must be a finite number of s, not {seconds}")
+    return seconds
+
+
+def _interval(interval: Any, duration: float) -> float:
+    """The time between samples: a whole fraction of the duration."""
+    seconds = real("interval", interval)
+    parts = duration / seconds if seconds else np.inf
+    if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
+        raise InputError(
+            f"the duration ({duration:g} s) is not a multiple of the interval ({seconds:g} s)",
+            hint="the last sample is the end of the run; choose another interval or duration",
+        )
     return seconds
 
 

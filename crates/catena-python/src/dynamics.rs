@@ -4,6 +4,7 @@ use crate::array::{Array, Numbers, Rows, array, part, writable};
 use crate::call::{Call, Wrenches, all_external, filled};
 use crate::error::{instant, refuse};
 use crate::model::{Built, PyModel};
+use crate::value::{listed, whole};
 use catena::error::Result;
 use catena::spatial::Pose;
 use catena::{Matrix, State};
@@ -185,7 +186,7 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
         a: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
-        actuators: Option<Vec<String>>,
+        actuators: Option<&Bound<'py, PyAny>>,
         time: f64,
         out: Option<&Bound<'py, PyAny>>,
         formulation: Option<&str>,
@@ -200,6 +201,7 @@ impl PyModel {
                 Numbers::or_zero(py, "a", a, nv)?,
             ];
             let way = crate::mechanism::formulation(py, formulation)?;
+            let actuators = actuators.map(|names| listed(py, "actuators", names)).transpose()?;
             let is_tree = built.model.constraints().is_empty() && actuators.is_none();
             if is_tree && way.is_none() {
                 return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, time, out);
@@ -845,9 +847,17 @@ impl PyModel {
     /// A random state (q, v): angles within ±π and lengths within ±1 m, or within the joint limits where there are any; velocities within ±1.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
-    #[pyo3(signature = (seed = 0))]
-    fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
+    #[pyo3(signature = (seed = None), text_signature = "(seed=0)")]
+    fn random<'py>(
+        &self,
+        py: Python<'py>,
+        seed: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
+        let seed = match seed {
+            None => 0,
+            Some(seed) => whole(py, "seed", seed)?,
+        };
         built.guarded(py, || pair(py, &State::random(&built.model, seed)))
     }
 

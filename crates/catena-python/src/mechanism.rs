@@ -371,8 +371,11 @@ impl PyModel {
     fn _case(&self, py: Python<'_>, name: &str, states: usize, seed: u64) -> PyResult<String> {
         let built = self.built(py)?;
         built.guarded(py, || {
-            catena_conformance::export_case(name, &built.whole().model, states, seed)
-                .map_err(|error| raise(py, &error))
+            let (whole, name) = (built.whole(), name.to_string());
+            apart(py, move || {
+                catena_conformance::export_case(&name, &whole.model, states, seed)
+            })?
+            .map_err(|error| raise(py, &error))
         })
     }
 }
