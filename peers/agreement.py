@@ -33,7 +33,7 @@ class Robot:
     name: str
     urdf: str
     bases: tuple[str, ...] = ("fixed",)
-    # Part of the message with which catena may refuse the file: what it describes cannot exist.
+    # Part of the message with which catena may reject the file: what it describes cannot exist.
     impossible: str | None = None
 
 
@@ -309,19 +309,19 @@ def page(survey, program):
     if left_open:
         parts += [
             "## Couplings left open\n",
-            "Pinocchio ignores `mimic` by default; catena was told to (`--open-loops`). With its own mimic joints: [robots.md](robots.md).\n",
+            "Pinocchio ignores `mimic` by default; here catena leaves them open, too (`--open-loops`). With its own mimic joints: [robots.md](robots.md).\n",
             listed(left_open),
         ]
     if survey.unphysical:
         parts += [
             "## Files that describe impossible bodies\n",
-            "catena reads these with a warning and refuses them with `--strict`. Its first message:\n",
+            "catena reads these with a warning and rejects them with `--strict`. The first warning of each:\n",
             listed(survey.unphysical),
         ]
     if survey.refused:
         parts += [
-            "## Files refused\n",
-            "catena refuses these, with the reason; Pinocchio reads them without a message:\n",
+            "## Files rejected\n",
+            "catena rejects these, with the reason; Pinocchio reads them without a message:\n",
             listed(survey.refused),
         ]
     return "\n".join(parts)

@@ -116,7 +116,7 @@ TEXT = """# Closed chains compared with Pinocchio
 Forward dynamics of closed chains, µs per state, the best of {rounds} turns of {seconds} s on one core. Both are compiled programs at the same
 {states} states, which satisfy the constraints. *one state*: `CompiledChain::forward`, code made for the mechanism; *general*:
 `ClosedChain::forward`, without it. *batch*: `Batch` with that code, and without it, per state, on one thread. *Pinocchio*: its fastest method
-that is right to 1e-10, and which one that is. *ratio*: catena's time over that, for one state and in a batch; the goals are {single} and {batch}.
+that is accurate to 1e-10, and which one that is. *ratio*: catena's time over that, for one state and in a batch; the goals are {single} and {batch}.
 Missed: {missed}. Without code no goal is set: the general algorithm, which finds the rank at every state, takes about as long as Pinocchio where
 loops are few.
 
@@ -126,7 +126,7 @@ loops are few.
 
 {mechanisms}
 
-## How right every method is
+## Accuracy of every method
 
 Largest relative error of the accelerations, against double-double arithmetic, and µs. `constraintDynamics` takes one exact step (zero rows
 make it singular), or proximal steps with 1e-8 until its residual is below 1e-12; `lcaba` takes such steps with 1e-6, 1e-8 and 1e-10, at most 20;

@@ -163,7 +163,7 @@ def main():
             worst, constraints = compare(program, path, model, rng)
         except Refused as refusal:
             counts[f"{kind}, refused"] += 1
-            rows.append((name, model.nv, "–", "–", "–", "–", f"refused: {first_line(refusal)}"))
+            rows.append((name, model.nv, "–", "–", "–", "–", f"rejected: {first_line(refusal)}"))
             print(rows[-1], file=sys.stderr)
             continue
         counts[f"{kind}, accepted"] += 1
@@ -202,8 +202,8 @@ worst relative difference from MuJoCo is **{rough(worst)}** (allowed: {ALLOWED:.
 Both engines read the same file. At {STATES} random states inertia matrix, bias (efforts at zero acceleration, with springs, damping and
 friction of the joints) and acceleration under random efforts are compared, without contacts, limits, equality constraints and
 actuators. A difference is the largest one of any entry over the largest entry, every freedom in units in which its own inertia is 1; the
-worst state is shown. The constraints of a file are counted; they are left out of the comparison, because MuJoCo holds them
-softly.
+worst state is shown. The constraints of a file are counted; they are left out of the comparison, because they are soft
+in MuJoCo.
 
 {table}
 """

@@ -133,7 +133,7 @@ def survey_file(program, folder, path, scratch):
     except Refused as refusal:
         if row.file not in EMPTY or EMPTY[row.file] not in str(refusal):
             raise
-        row.note = f"{reason(refusal)}; Pinocchio refuses it too: {refused_there(path)}"
+        row.note = f"{reason(refusal)}; Pinocchio rejects it, too: {refused_there(path)}"
         row.is_empty = True
         return row
     row.freedoms = joints["nv"]
@@ -183,9 +183,9 @@ def page(rows, program):
     parts = [
         "# Robots as they are shipped\n",
         f"{len(rows)} URDF files of example-robot-data, none of them edited: {len(loaded)} are read by the plain command; "
-        f"{len(rows) - len(loaded)} has no links and is refused by Pinocchio too. {len(still)} of those read are a single body without "
+        f"{len(rows) - len(loaded)} has no links and is rejected by Pinocchio, too. {len(still)} of those read are a single body without "
         "joints: a warning says that nothing can move and that `--free-base` lets it float; floating it is compared. "
-        f"{len(all_commands)} are taken by all {len(COMMANDS)} commands below. The worst relative difference "
+        f"{len(all_commands)} are accepted by all {len(COMMANDS)} commands below. The worst relative difference "
         f"from Pinocchio is {report.rough(max(numbers))} (allowed: {report.rough(TOLERANCE)}).\n",
         report.origin("peers/run.sh robots", program, "pin", "example-robot-data", "numpy") + "\n",
         "The commands are " + ", ".join(f"`{name}`" for name in COMMANDS) + ". The column *Pinocchio* is the largest difference of all quantities of "
@@ -196,7 +196,7 @@ def page(rows, program):
     ]
     refused = [(row, command, why) for row in loaded for command, why in row.refusals.items()]
     if refused:
-        parts += ["## Commands that refuse a file\n",
+        parts += ["## Commands that reject a file\n",
                   "".join(f"- {row.file}: `{command}`: {why}\n" for row, command, why in refused)]  # fmt: skip
     noted = [row for row in rows if row.note]
     if noted:

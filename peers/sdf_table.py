@@ -169,7 +169,7 @@ def row(program, name, path, counts, wrong):
     except Refused as refusal:
         counts["refused"] += 1
         both = "" if plant else f"; Drake: {why}"
-        return (name, "–", "–", "–", "–", f"refused: {first_line(refusal)}{both}")
+        return (name, "–", "–", "–", "–", f"rejected: {first_line(refusal)}{both}")
     counts["accepted"] += 1
     if plant is None:
         counts["not read by Drake"] += 1
@@ -219,7 +219,7 @@ def main():
                 program._run("convert", path, "-o", there)
             except Refused as refusal:
                 written_counts["refused"] += 1
-                written.append((name, "–", "–", "–", "–", f"refused: {first_line(refusal)}"))
+                written.append((name, "–", "–", "–", "–", f"rejected: {first_line(refusal)}"))
                 continue
             written.append(row(program, name, there, written_counts, wrong))
             print(written[-1], file=sys.stderr)

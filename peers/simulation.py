@@ -396,7 +396,7 @@ def page(comparisons, bench):
         "call of `mj_step` with `nstep`, so that the loop runs in C; contacts, constraints, actuation, sensors and the other parts that "
         "a falling arm does not need are switched off. A method of order 4 with a fixed step needs many more evaluations than one of "
         "order 8 at such an error; at coarser ones the difference is smaller (figure below).\n"
-        "- *catena, RK4*: our classical method with MuJoCo's number of steps, to tell the engine from the method.\n",
+        "- *catena, RK4*: our classical method with MuJoCo's number of steps, to separate the engine from the method.\n",
         "Error: the largest difference of any final position or velocity to a run of Verner's 9(8) method at tolerance 1e-13, relative "
         f"where the value is larger than 1 (rad, m, rad/s, m/s); at most {report.rough(ours)} for catena. A change of the second "
         "joint's initial position grows at most two hundredfold in these two seconds. Initial accelerations of the three engines agree to "
@@ -420,7 +420,7 @@ Drawn by `cargo run --release -p catena-plot --example work_precision`.
 Below an error of about 1e-7 DOP853 and Verner's 9(8) need the fewest evaluations, increasingly so the more digits are
 wanted; at larger errors the five methods with variable steps are close together. RK4 takes three to six times as many
 evaluations as the best at an error of 1e-6, and twenty to fifty times as many at 1e-12. Semi-implicit Euler and the implicit
-midpoint rule are there for the energy of very long runs, not for accuracy.
+midpoint rule serve the energy of very long runs, not accuracy.
 """
 
 

@@ -243,7 +243,7 @@ def page(record):
     parts = [
         "# Speed of single calls\n",
         f"catena compared with Pinocchio and MuJoCo, the same models at the same states: **{promised.count('met')} of {len(promised)} targets "
-        f"are met** ({met_with_whole_matrices(rows)} with whole inertia matrices, of which Pinocchio fills one triangle). A ratio is catena's best time over Pinocchio's best time; below 1 catena is faster. A target is the largest ratio asked for. Misses are listed "
+        f"are met** ({met_with_whole_matrices(rows)} with whole inertia matrices, of which Pinocchio fills one triangle). A ratio is catena's best time over Pinocchio's best time; below 1 catena is faster. A target is the largest ratio that counts as success. Misses are listed "
         "below.\n",
         report.markdown(*summary(rows)),
         "![Ratio of times per model and quantity, with the targets](speed.svg)\n",
@@ -263,8 +263,8 @@ def page(record):
         f"{met_with_whole_matrices(rows)} of {len(promised)} targets would be met.\n",
         "Before timing, results of all engines and routes are compared in catena's coordinates; *difference* is the largest difference of "
         f"an entry over the largest entry, weighted as in [agreement.md](agreement.md) (allowed: {report.rough(1e-9)}). Factors and derivatives of forward "
-        "dynamics are judged by the linear equations they solve, put back: I x = τ and I ∂v̇/∂q = −∂τ/∂q. Chains of spherical joints stop at 20: "
-        "the forward dynamics of Pinocchio loses its digits beyond ([spherical-chains.md](spherical-chains.md)), and times of wrong "
+        "dynamics are judged by the residuals of the linear equations they solve: I x = τ and I ∂v̇/∂q = −∂τ/∂q. Chains of spherical joints stop at 20: "
+        "the forward dynamics of Pinocchio loses accuracy beyond ([spherical-chains.md](spherical-chains.md)), and times of wrong "
         "answers are not compared.\n",
         "## Peak of the core\n",
         f"Fused multiply-adds on independent registers, in GFLOP/s; clock {limits['clock']:.2f} GHz.\n",

@@ -384,20 +384,20 @@ def page(results, twins, rests, program):
     packages = ("pin", "mujoco", "numpy", "mpmath")
     parts = [
         "# Long chains of spherical joints\n",
-        "Rods hang from each other by ball joints. Given a random state and torques, what are the accelerations? The error of "
+        "Rods are connected by ball joints. Given a random state and torques, what are the accelerations? The error of "
         f"Pinocchio's articulated-body algorithm grows by a factor of about {per_joint:.1f} per joint (from 20 to 100 joints): at 50 joints "
         f"it is {rough(released[50][PINOCCHIO].acceleration)} (released, see below) or "
         f"{rough(driven[50][PINOCCHIO].acceleration)} (driven), at 100 joints "
         f"{rough(released[100][PINOCCHIO].acceleration)} or {rough(driven[100][PINOCCHIO].acceleration)}, without a warning to the "
         f"user. catena's factorization has the same O(n) cost; its error is {rough(ours)} or less up to {longest} joints "
-        "(released), or what the last bit of the torques is worth (driven).\n",
+        "(released), or the effect of the last bit of the torques (driven).\n",
         "![Relative error of the accelerations against the number of joints](spherical-chains.svg)\n",
         report.origin("peers/run.sh spherical-chains", program, *packages) + "\n",
         "## What is measured\n",
         "The chain is catena's embedded `pendulum-N`: cylinders of 1 kg, 1 m long, of radius 0.05 m, gravity 9.81 m/s². "
         "Orientations are uniformly random, relative angular velocities within ±1 rad/s. Two kinds of torques:\n",
         "- *released*: within ±1 N·m at every joint;\n"
-        "- *driven*: what inverse dynamics (MuJoCo's) asks for to accelerate every joint within ±1 rad/s². In a chain tangled like "
+        "- *driven*: what inverse dynamics (MuJoCo's) requires to accelerate every joint within ±1 rad/s². In a chain tangled like "
         "this these torques are large and nearly cancel. They are rounded to double precision, and the "
         "rounding alone moves the answer: the column *last bit of τ* shows how far the exact accelerations move "
         "when each torque changes in its last bit.\n",
@@ -419,7 +419,7 @@ def page(results, twins, rests, program):
         "## Why\n",
         WHY_FORMULA,
         report.markdown(
-            ["rods beyond", "symmetric part", "antisymmetric part"],
+            ["outboard rods", "symmetric part", "antisymmetric part"],
             [[depth, *map(rough, parts)] for depth, parts in rests.items()],
         ),
         f"The antisymmetric part grows by a factor of {per_rest:.1f} per joint, the symmetric part does not grow.\n",
@@ -433,9 +433,9 @@ def page(results, twins, rests, program):
 
 
 WHY_FORMULA = """\
-The articulated-body recursion walks from the tip to the root and keeps, for each body, the inertia M it shows when
-everything beyond it is free to move: a rotational block A, a translational block C, and the coupling B between them. Crossing a
-joint removes what its freedoms absorb. About the centre of a ball joint the result is simple: the bodies beyond do
+The articulated-body recursion goes from the tip to the root and computes, for each body, the inertia M that it has when
+all outboard joints are free: a rotational block A, a translational block C, and the coupling B between them. Crossing a
+joint removes the inertia along its freedoms. About the centre of a ball joint the result is simple: the outboard bodies do
 not resist rotation, so A and B become zero, and C becomes C − Bᵀ A⁻¹ B.
 
 The usual formula is M − U A⁻¹ Uᵀ, where U are the three rotational columns of M (in Pinocchio: `calc_aba` of
@@ -450,13 +450,13 @@ five states:
 """
 
 WHY_TWINS = """\
-There are two remedies: keep M symmetric, or write the zeros down instead of computing them. To tell them apart, the same
+There are two remedies: keep M symmetric, or write the zeros instead of computing them. To separate their effects, the same
 recursion was written in NumPy ([recursion_twins.py](../../peers/recursion_twins.py)) with and without each. Error of the
 accelerations, released chains:
 """
 
 WHY_CATENA = """\
-Symmetry is what stops the growth. Zeros without symmetry only slow it down, because C can lose its symmetry as well; together
+Symmetry stops the growth. Zeros without symmetry only slow it down, because C can lose its symmetry as well; together
 with symmetry they save digits in the shorter chains. catena does both: A and C are stored as six numbers each, so that they
 cannot be anything but symmetric, the reference point stays at the joint, and the freedoms of a joint are eliminated one after
 the other with the row and column of each *written* as zeros (`crates/catena/src/spatial/elimination.rs`), for joints of every

@@ -224,12 +224,12 @@ class Model(_catena.Model):
             ("stiffness", stiffness),
             ("rest", rest),
         ):
-            joints += [(key, name, real(key, value)) for name, value in _changes(key, values)]
+            joints += [(key, name, real(key, value)) for name, value in _named(key, values)]
         copy._replace(
             self,
-            [(name, real("mass", value)) for name, value in _changes("mass", mass)],
-            [(name, _vector("centre", value)) for name, value in _changes("centre", centre)],
-            [(name, _tensor(value)) for name, value in _changes("inertia", inertia)],
+            [(name, real("mass", value)) for name, value in _named("mass", mass)],
+            [(name, _vector("centre", value)) for name, value in _named("centre", centre)],
+            [(name, _tensor(value)) for name, value in _named("inertia", inertia)],
             None if gravity is None else _vector("gravity", gravity),
             joints,
         )
@@ -1295,7 +1295,7 @@ class Diagnosis:
 
 
 class Law(NamedTuple):
-    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no result), the tolerance, and whether it holds.
+    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no answer), the tolerance, and whether it holds.
     If the model is so ill-conditioned that the tolerance exceeds 1e-6, the law neither holds nor fails, and `decided` is false."""
 
     law: str
@@ -1363,7 +1363,7 @@ class Equations(str):
 
 def _residual(x: Optional[float]) -> str:
     """A residual as text, also where there is none."""
-    return "no result" if x is None else f"{x:.1e}"
+    return "no answer" if x is None else f"{x:.1e}"
 
 
 def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float], driven: bool) -> Tuple[str, Optional[float]]:
@@ -1475,20 +1475,33 @@ def _unpickled(kind: type, text: str) -> Model:
     return model
 
 
-def _changes(key: str, values: Any) -> Any:
-    """Names and new values of a parameter."""
-    return () if values is None else by_name(key, values, f'{key}={{"hand": …}}').items()
+def _named(key: str, values: Optional[Mapping[str, Any]]) -> List[Tuple[str, Any]]:
+    """The entries of a mapping of names."""
+    if values is None:
+        return []
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise InputError(f"{key} must be a dictionary of names, not {values!r}")
+    return list(values.items())
+
+
+def _numbers(value: Any) -> Optional[np.ndarray]:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return None
 
 
 def _vector(key: str, value: Any) -> List[float]:
-    vector = numbers(key, value)
-    if vector.shape != (3,):
+    vector = _numbers(value)
+    if vector is None or vector.shape != (3,):
         raise InputError(f"{key} must be three numbers, not {value!r}")
     return vector.tolist()
 
 
 def _tensor(value: Any) -> List[float]:
-    tensor = numbers("inertia", value)
+    tensor = _numbers(value)
+    if tensor is None:
+        tensor = np.empty(0)
     if tensor.shape == (3,):
         return tensor.tolist() + [0.0, 0.0, 0.0]
     if tensor.shape == (6,):

@@ -365,7 +365,7 @@ def test_what_rolls():
     np.testing.assert_allclose(straight.values, published, rtol=1e-10)
     assert straight.zeros == 6 and straight.Z.shape == (18, 10)
     assert bicycle.doctor(q).position_freedoms == 7
-    with pytest.raises(catena.UnsupportedError, match="limits velocities"):
+    with pytest.raises(catena.UnsupportedError, match="constrains velocities"):
         bicycle.linearize(q)
 
     ball = catena.Model("ball")

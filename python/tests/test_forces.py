@@ -84,7 +84,7 @@ def test_a_control_sees_sensors(swing):
     assert np.allclose(turning[1:count], columns["sensor.imu.wy"][1:count], rtol=0, atol=1e-12)
     assert np.allclose(felt[1:count], columns["sensor.imu.sx"][1:count], rtol=0, atol=1e-10)
     assert abs(felt[0] - columns["sensor.imu.sx"][0]) > 1e-6
-    with pytest.raises(catena.InputError, match="a continuous controller cannot look at sensors"):
+    with pytest.raises(catena.InputError, match="a continuous controller cannot use sensors"):
         swing.simulate([0.3], duration=0.1, control=catena.with_sensors(brake))
 
 

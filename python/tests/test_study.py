@@ -65,7 +65,7 @@ def test_results_are_written_once(study, tmp_path):
     lines = output.read_text().splitlines()
     assert lines[0] == "sample,tip,angle,speed,failure"
     assert [float(line.split(",")[3]) for line in lines[1:]] == results.measures["speed"].tolist()
-    with pytest.raises(catena.ModelError, match="the results are there already"):
+    with pytest.raises(catena.ModelError, match="the results already exist"):
         study.sweep(output)
 
 

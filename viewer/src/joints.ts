@@ -34,7 +34,7 @@ export class JointsPanel {
     const common = commonBegin(model.freedoms.map((f) => f.name));
     model.freedoms.slice(0, MOST).forEach((freedom, k) => table.append(this.slider(freedom, k, freedom.name.slice(common))));
     this.element.append(
-      h("p", { class: "soft" }, "Move a joint; poses and the efforts that hold the weight come from the engine."),
+      h("p", { class: "soft" }, "Move a joint; the engine computes poses and the efforts that hold the weight."),
       h("div", { class: "row" }, h("button", { onclick: () => this.reset() }, "Reset"),
         h("button", { onclick: () => this.random() }, "Random position")),
       table,

@@ -16,7 +16,7 @@ export class Live {
   private readonly numbers = h("dl", { class: "facts" });
   /** What went wrong, until something is wished for again. */
   private failure = "";
-  private readonly pulls = h("button", { "aria-pressed": "false", title: "dragging pulls bodies; without it Shift and dragging does", onclick: () => {
+  private readonly pulls = h("button", { "aria-pressed": "false", title: "dragging pulls bodies (otherwise Shift and drag)", onclick: () => {
     this.pulls.setAttribute("aria-pressed", String(this.pulls.getAttribute("aria-pressed") !== "true"));
   } }, "Pull");
   private pulled: { body: number; point: Vector3; at: Vector3; to: Vector3 } | null = null;
@@ -29,7 +29,7 @@ export class Live {
     this.socket.addEventListener("message", (event) => this.take(event.data));
     this.socket.addEventListener("open", () => (this.state.textContent = "ready"));
     this.socket.addEventListener("close", () => {
-      this.state.textContent = "The connection has ended; load the page again for a new run.";
+      this.state.textContent = "The connection is closed; reload the page for a new run.";
       this.running = false;
       this.changed();
     });
@@ -79,7 +79,7 @@ export class Live {
       h("label", { for: "damping" }, "damping"), damping,
       h("label", { for: "live-speed" }, "speed"), speed,
       h("span"), h("span", {}, h("button", { onclick: () => this.send({ step: 0.02 }) }, "Step 20 ms"), " ",
-        h("button", { onclick: () => this.send({ reset: true }) }, "Start anew"), " ", this.pulls));
+        h("button", { onclick: () => this.send({ reset: true }) }, "Restart"), " ", this.pulls));
   }
 
   send(wish: object) {

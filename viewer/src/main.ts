@@ -22,7 +22,7 @@ const HELP: [string, string][] = [
   ["home, end", "start, end"],
   [", .", "slower, faster"],
   ["n p", "next, previous body"],
-  ["Esc", "choose no body"],
+  ["Esc", "deselect the body"],
   ["f", "whole mechanism into view"],
   ["1 2 3", "from the front, the side, the top"],
   ["[ ] page up, down", "turn and tilt the view"],
@@ -167,7 +167,7 @@ class Page {
   }
 
   private transport(): HTMLElement {
-    const loop = h("button", { class: "icon", "aria-pressed": "true", title: "begin again at the end", "aria-label": "repeat", onclick: () => {
+    const loop = h("button", { class: "icon", "aria-pressed": "true", title: "repeat from the beginning", "aria-label": "repeat", onclick: () => {
       this.loops = !this.loops;
       loop.setAttribute("aria-pressed", String(this.loops));
     } }, "⟲");

@@ -79,7 +79,7 @@ export function matricesPanel(subject: Subject, ask: (() => Promise<Matrices>) |
   if (subject.matrices) show(subject.matrices);
   else place.append(h("p", { class: "soft" }, `The matrices of ${names.length} freedoms are not part of this page.`));
   const panel = h("div", {},
-    h("p", { class: "soft" }, instant, "Zero entries are left empty: a tree's branches do not feel each other."),
+    h("p", { class: "soft" }, instant, "Zero entries are left empty: different branches of a tree are decoupled."),
     place);
   if (ask) {
     const button = h("button", {

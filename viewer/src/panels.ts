@@ -115,7 +115,7 @@ export function auditPanel(subject: Subject, seek: (t: number) => void): HTMLEle
         h("td", {}, verdict));
     });
     panel.append(
-      h("p", { class: "soft" }, "How far the run is from the laws of mechanics, relative, at its worst sample."),
+      h("p", { class: "soft" }, "Largest relative error of the run in each law of mechanics."),
       h("table", { class: "audit" },
         h("thead", {}, h("tr", {}, ...["law", "worst", "allowed", "at", ""].map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, ...rows)));

@@ -9,7 +9,7 @@ const KINDS: { key: string; title: string; has: (name: string) => boolean }[] = 
   { key: "q", title: "Positions", has: (n) => n.startsWith("q.") },
   { key: "tau", title: "Efforts", has: (n) => n.startsWith("tau.") },
   { key: "energy", title: "Energies", has: (n) => ["kinetic", "gravitational", "elastic", "total", "work", "dissipated"].includes(n) },
-  { key: "error", title: "Distance from the laws", has: (n) => n.startsWith("error.") },
+  { key: "error", title: "Errors in the laws", has: (n) => n.startsWith("error.") },
   { key: "v", title: "Velocities", has: (n) => n.startsWith("v.") },
   { key: "friction", title: "Dry friction", has: (n) => n.startsWith("friction.") },
   { key: "a", title: "Accelerations", has: (n) => n.startsWith("a.") },

@@ -209,7 +209,7 @@ test("Shift and the pointer pull a body along", async () => {
   await page.mouse.up();
   await page.keyboard.up("Shift");
   // the same by keys
-  await page.getByRole("button", { name: "Start anew" }).click();
+  await page.getByRole("button", { name: "Restart" }).click();
   await page.waitForFunction(() => catena.time() < 0.3);
   await page.keyboard.press("n");
   await page.keyboard.press("n");

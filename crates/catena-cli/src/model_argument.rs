@@ -44,15 +44,15 @@ pub struct ModelOptions {
     #[arg(long, value_name = "LINK", help_heading = "Model")]
     root: Option<String>,
 
-    /// Refuse inertias that no rigid body can have, instead of a warning
+    /// Reject inertias that no rigid body can have, instead of warning
     #[arg(long, help_heading = "Model")]
     strict: bool,
 
-    /// Leave out unknown elements of a file that concern the motion, such as <loop_joint> of a URDF
+    /// Leave out unknown elements of a file that may affect the motion, such as a joint inside <gazebo> of a URDF
     #[arg(long, help_heading = "Model")]
     ignore_unknown: bool,
 
-    /// Leave out what an MJCF or SDF file has of this although it changes the dynamics (fluid, spatial, plugin, …)
+    /// Leave out these features of an MJCF or SDF file although they affect the dynamics (fluid, spatial, plugin, …)
     #[arg(
         long,
         value_name = "NAME,…",

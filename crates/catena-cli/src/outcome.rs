@@ -77,10 +77,7 @@ impl Outcome {
 
 /// The exit code where a command did not finish.
 fn of_refusal() -> u8 {
-    match interrupt::asked() {
-        true => interrupt::EXIT_CODE,
-        false => BAD_INPUT,
-    }
+    interrupt::exit_code().unwrap_or(BAD_INPUT)
 }
 
 /// Runs the program, prints its output and returns the exit code. A panic anywhere inside is reported as a bug.

@@ -102,7 +102,7 @@ pub fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<()> {
     // a symbolic link keeps its target
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if target.exists() && !target.is_file() {
-        return Err(cannot("it is there already and is not a file".into())
+        return Err(cannot("it already exists and is not a file".into())
             .hint("give the name of a file, or leave out `-o`"));
     }
     let failed = |error| cannot(format!("the file cannot be written: {}", reason(&error)));

@@ -12,14 +12,15 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
-const ABOUT: &str = "Rigid multibody dynamics: I(q) v̇ + C(q, v) v + g(q) = τ for trees of bodies";
+const ABOUT: &str =
+    "Rigid multibody dynamics of trees and closed mechanisms: I(q) v̇ + C(q, v) v + g(q) = τ";
 
 const AFTER_HELP: &str = "\
 Without a command, catena shows what it does on the Stanford arm.
 
 A model is a file (.toml, .json, .urdf, .sdf, .xml) or an embedded name such as `stanford`,
 `space-robot` or `chain-7`. Units are SI and radians; `90deg` and `pi/2` are
-understood where an angle belongs. Results go to stdout, messages to stderr.
+accepted for angles. Results go to stdout, messages to stderr.
 
 Exit codes: 0 done, 1 a check or verification failed, 2 bad usage or bad input,
 3 internal error. The JSON of --json is described in docs/cli.md.";
@@ -172,9 +173,9 @@ pub fn run() -> Result<Outcome> {
         if !program.command.as_ref().is_some_and(Command::is_portable) {
             return Err(Error::new(
                 ErrorKind::Unsupported,
-                "--portable: not every number of this command can be promised to have the same bits on every processor",
+                "--portable: not every number of this command has the same bits on every processor",
             )
-            .hint("it goes with info, inverse, forward, factor, denoc, space, barycentres, ik, assemble, derivatives, linearize, regressor, doctor, evaluate, simulate, sweep (without --plot and --engine), optimize, generate and convert"));
+            .hint("it can be given to info, inverse, forward, factor, denoc, space, barycentres, ik, assemble, derivatives, linearize, regressor, doctor, evaluate, simulate, sweep (without --plot and --engine), optimize, generate and convert"));
         }
         catena::Cpu::only_baseline();
     }

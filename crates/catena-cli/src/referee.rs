@@ -111,7 +111,7 @@ pub fn closed_words(accuracy: Accuracy) -> String {
     );
     if violation > ROUND_OFF {
         text += &format!(
-            " without closing: the state is open by {}",
+            " without closing: the state violates the constraints by {}",
             rough(violation)
         );
     }

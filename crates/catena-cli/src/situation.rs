@@ -149,12 +149,12 @@ impl Moved {
     pub fn sentence(self) -> String {
         if within(self.positions, UNMOVED) {
             return format!(
-                "The velocities were a guess that slips or opens loops; projection moved them by up to {} m/s or rad/s.",
+                "The given velocities slip or open loops; projection changed them by up to {} m/s or rad/s.",
                 rough(self.velocities)
             );
         }
         format!(
-            "The state was a guess that does not close the loops; assembly moved {}.",
+            "The given state does not close the loops; assembly moved {}.",
             self.words()
         )
     }

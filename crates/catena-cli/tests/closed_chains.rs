@@ -343,9 +343,8 @@ fn a_formulation_can_be_forced() {
 /// One rule for all commands: a closed state is used unchanged, any other is assembled, and the change is reported.
 #[test]
 fn states_move_only_with_a_word() {
-    let moved =
-        "The state was a guess that does not close the loops; assembly moved positions by up to";
-    let projected = "The velocities were a guess that slips or opens loops; projection moved them";
+    let moved = "The given state does not close the loops; assembly moved positions by up to";
+    let projected = "The given velocities slip or open loops; projection changed them";
     for command in ["simulate", "forward", "inverse", "compare"] {
         let duration = if command == "simulate" {
             "--duration 0.01"
@@ -416,7 +415,7 @@ fn what_rolls_is_taken_or_refused() {
         ("linearize bicycle --hold", "are for equilibria"),
         (
             "linearize bicycle --tau steer=1",
-            "this is no steady motion of `bicycle`",
+            "this is not a steady motion of `bicycle`",
         ),
     ] {
         let refused = folder.run(command);
@@ -591,7 +590,7 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     assert!(
         found
             .stderr
-            .contains("the velocities that the model begins with are left out"),
+            .contains("the model's initial velocities are left out"),
         "{}",
         found.stderr
     );
@@ -600,7 +599,7 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     assert!(
         refused
             .stderr
-            .contains("this is no steady motion of `planar3`"),
+            .contains("this is not a steady motion of `planar3`"),
         "{}",
         refused.stderr
     );
@@ -637,7 +636,7 @@ fn steady_rotations_are_found() {
     assert_eq!(by_speed["states"][0]["v"][0], 7.0);
     let at_rest = run("linearize governor");
     assert!(
-        at_rest.stderr.contains("--steady takes them"),
+        at_rest.stderr.contains("--steady uses them"),
         "{}",
         at_rest.stderr
     );

@@ -168,7 +168,7 @@ fn mistakes() {
         ),
         (
             "linearize planar3 --v 1,0,0",
-            "this is no steady motion of `planar3`",
+            "this is not a steady motion of `planar3`",
         ),
         (
             "linearize planar3 --wrench link3:0,0,0,1,0,0",

@@ -5,7 +5,7 @@
 //! other programs. A block whose first line is ```` ```json NAME ````, ```` ```toml NAME ```` or the like is written to that file first, and so is
 //! `<!-- file NAME … -->`; with `+NAME` it is added to the file. A command of the page must read it. No other block may hold a `$ catena` line.
 //! Blocks of other kinds are compared by other tests, and a kind that none looks at is refused.
-//! `CATENA_UPDATE=1 cargo test -p catena-cli --test documentation` writes the output of today into the pages.
+//! `CATENA_UPDATE=1 cargo test -p catena-cli --test documentation` writes the output of today into the pages, where it differs by more than it may.
 //!
 //! What may differ, because it depends on the processor or its load:
 //! - spacing, and lines of plots (`┤`) and of times (`µs`);
@@ -120,6 +120,9 @@ fn links_lead_somewhere() {
         "NOTATION",
         "CONTRIBUTING",
         "CHANGELOG",
+        "SECURITY",
+        "peers/README",
+        "viewer/README",
     ] {
         all.push(root.join(format!("{name}.md")));
     }
@@ -365,12 +368,17 @@ impl Page {
             return;
         }
         for (command, expected) in examples(&bare) {
-            let found = output_of(folder, command);
-            if let Err(difference) = agree(command, &found, &expected) {
-                let _ = writeln!(
-                    self.wrong,
-                    "$ {command}\n{found}--- the page says\n{expected}--- {difference}\n"
-                );
+            let mut found = output_of(folder, command);
+            match agree(command, &found, &expected) {
+                // times and last digits differ from run to run; plots are not compared
+                Ok(()) if !found.contains('┤') => found = expected,
+                Ok(()) => {}
+                Err(difference) => {
+                    let _ = writeln!(
+                        self.wrong,
+                        "$ {command}\n{found}--- the page says\n{expected}--- {difference}\n"
+                    );
+                }
             }
             for line in format!("$ {command}\n{found}").lines() {
                 let line = format!("{indent}{line}");
@@ -496,7 +504,7 @@ fn exit_codes_are_those_of_the_program() {
     let text = source("outcome.rs") + &source("interrupt.rs");
     let mut codes: Vec<u32> = text.lines().filter_map(code).collect();
     codes.sort_unstable();
-    assert_eq!(codes.len(), 5, "{codes:?}");
+    assert_eq!(codes.len(), 7, "{codes:?}");
     let page = std::fs::read_to_string(repository().join("docs/cli.md")).expect("the page");
     let (_, rest) = page.split_once("### Exit codes\n").expect("a heading");
     let (table, _) = rest.split_once("\n#").expect("the next heading");

@@ -288,9 +288,7 @@ fn sensors_close_the_loop() {
     let refused = folder.run("simulate swing.toml --effort pivot=sensor.imu.wy");
     assert_eq!(refused.code, 2);
     assert!(
-        refused
-            .stderr
-            .contains("looks at a sensor, which needs --rate"),
+        refused.stderr.contains("uses a sensor, which needs --rate"),
         "{}",
         refused.stderr
     );

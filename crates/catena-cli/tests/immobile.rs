@@ -92,7 +92,7 @@ fn stiff_damping_takes_the_implicit_method() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("the damping of `yaw` acts within 1e-11 s")
+            .contains("the damping of `yaw` has a time constant of 1e-11 s")
             && run.stderr.contains("bdf"),
         "{}",
         run.stderr
@@ -101,7 +101,7 @@ fn stiff_damping_takes_the_implicit_method() {
     assert_eq!(run.code, 2);
     assert!(
         run.stderr
-            .contains("the damping of `yaw` acts within 1.0e-11 s"),
+            .contains("the damping of `yaw` has a time constant of 1.0e-11 s"),
         "{}",
         run.stderr
     );

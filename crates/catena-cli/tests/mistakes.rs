@@ -230,7 +230,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "convert stanford -o folder.toml",
-        "error: it is there already and is not a file\n  --> folder.toml\n\
+        "error: it already exists and is not a file\n  --> folder.toml\n\
          hint: give the name of a file, or leave out `-o`\n",
     ),
     (

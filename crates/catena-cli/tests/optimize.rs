@@ -84,7 +84,7 @@ fn a_throw_comes_back() {
     );
     assert_eq!(refused.code, 2);
     assert!(
-        refused.stderr.contains("best.json is there already"),
+        refused.stderr.contains("best.json already exists"),
         "{}",
         refused.stderr
     );

@@ -110,7 +110,7 @@ fn written(folder: &Folder, command: &str, environment: &[(&str, &str)]) -> Stri
 fn every_portable_command_is_compared() {
     let folder = Folder::new("portable-list");
     let said = folder.run("--portable models").stderr;
-    let (_, list) = said.split_once("it goes with ").expect("a hint");
+    let (_, list) = said.split_once("it can be given to ").expect("a hint");
     let list = list.replace(" (without --plot and --engine)", "");
     let named: Vec<&str> = list
         .trim()

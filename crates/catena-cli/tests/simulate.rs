@@ -485,7 +485,7 @@ fn a_run_that_cannot_go_on_keeps_what_it_has() {
     assert!(run.stderr.starts_with("error: at t = 1"), "{}", run.stderr);
     assert!(
         run.stderr
-            .ends_with("; run.parquet keeps 101 rows, up to time 1.0 s\n"),
+            .ends_with("; run.parquet keeps 101 rows, up to time 1 s\n"),
         "{}",
         run.stderr
     );
@@ -939,4 +939,18 @@ fn the_audit_sees_the_phase_of_fixed_steps() {
         );
         assert_eq!(law(&value, "energy balance")["kept"], true);
     }
+}
+
+/// A run that overflows says so; NaN is no size of an error.
+#[test]
+fn an_overflow_is_told_in_words() {
+    let run = run("simulate planar3 --method rk4 --step 1 --v 1e3,1e3,1e3 --duration 200");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("has no answer at 1 s: numbers of the run overflow"),
+        "{}",
+        run.stderr
+    );
+    assert!(!(run.stdout + &run.stderr).contains("NaN"));
 }

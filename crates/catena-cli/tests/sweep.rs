@@ -494,7 +494,7 @@ fn mistakes() {
         (
             "move_time",
             "move_tim",
-            "error: `run.move-tim` is no setting of a run\n  --> study.toml:24\nhint: did you mean `move-time`?",
+            "error: `run.move-tim` is not a setting of a run\n  --> study.toml:24\nhint: did you mean `move-time`?",
         ),
         (
             "duration = 1",
@@ -817,14 +817,14 @@ fn wrong_commands_are_refused() {
         (
             "\"inverse\"",
             "\"invers\"",
-            "`invers` is no command of studies",
+            "`invers` is not a command that studies can run",
         ),
         (
             "\"inverse\"",
             "[\"inverse\", \"forward\"]",
             "`run.command` must be the name of a command",
         ),
-        ("a = ", "tau = ", "`run.tau` is no setting of a run"),
+        ("a = ", "tau = ", "`run.tau` is not a setting of a run"),
         (
             "last(tau.shoulder)",
             "last(tau.wrist)",
@@ -833,7 +833,7 @@ fn wrong_commands_are_refused() {
         (
             "last(tau.shoulder)",
             "steps",
-            "`steps` is known of simulations only",
+            "`steps` exists for simulations only",
         ),
         (
             "values = [\"0deg\", \"30deg\"]",
@@ -843,7 +843,7 @@ fn wrong_commands_are_refused() {
         (
             "values = [1, 2]",
             "values = [\"light\", \"heavy\"]",
-            "takes numbers, and the values are texts",
+            "takes numbers, and the values are strings",
         ),
         ("values = [1, 2]", "values = [\"light\", 2]", "must be"),
         (

@@ -6,6 +6,7 @@ use common::Folder;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Reports stay below this without meshes.
@@ -177,14 +178,14 @@ fn mistakes_are_told() {
         ("view run.csv --live --no-open", "--live needs a model"),
         (
             "view planar3 stanford --no-open",
-            "only runs are laid over each other",
+            "only runs can be overlaid",
         ),
         (
             "view planar3 --live --q 1,2 --no-open",
             "3 numbers are needed, 2 were given",
         ),
         ("render run.csv -o run.bmp", ".png, .gif or .mp4"),
-        ("render run.csv -o run.png --size 3x4", "is no size"),
+        ("render run.csv -o run.png --size 3x4", "is not a size"),
         ("render run.csv -o run.png --at 7", "from 0 to 0.2 s"),
         ("render run.csv -o run.gif --at 0.1", "--at is for pictures"),
         (
@@ -216,6 +217,61 @@ fn sticks_are_drawn_without_a_browser() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.json()["pictures"], 11);
     assert_eq!(&bytes(&folder, "run.gif")[..6], b"GIF89a");
+}
+
+/// Without a browser ffmpeg makes the MP4: it gets every picture, its errors are told, and where it is missing that is told.
+#[cfg(unix)]
+#[test]
+fn movies_by_ffmpeg() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("render-ffmpeg");
+    simulated(&folder, "pendulum-3 --random 1 --duration 0.5", "run.csv");
+    let tools = folder.path().join("tools");
+    std::fs::create_dir(&tools).expect("a folder");
+    let render = || {
+        let run = Command::new(env!("CARGO_BIN_EXE_catena"))
+            .args([
+                "render", "run.csv", "-o", "run.mp4", "--size", "64x48", "--rate", "10",
+            ])
+            .current_dir(folder.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", tools.display()))
+            .env("CATENA_BROWSER", "none")
+            .output()
+            .expect("the program");
+        let told = String::from_utf8_lossy(&run.stderr).into_owned();
+        (run.status.code(), told)
+    };
+    let ffmpeg = |lines: &str| {
+        let path = tools.join("ffmpeg");
+        std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("a script");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+            .expect("it may run");
+    };
+    ffmpeg("for last; do :; done\ncat > \"$last\"");
+    let (code, told) = render();
+    assert_eq!(code, Some(0), "{told}");
+    let movie = bytes(&folder, "run.mp4");
+    let pictures = movie.windows(4).filter(|four| *four == b"\x89PNG").count();
+    assert_eq!(pictures, 6);
+    // one that ends before it has read everything
+    ffmpeg("echo 'no encoder' >&2; exit 1");
+    let (code, told) = render();
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("ffmpeg cannot make the MP4: no encoder"),
+        "{told}"
+    );
+    std::fs::remove_file(tools.join("ffmpeg")).expect("it was there");
+    if Path::new("/usr/bin/ffmpeg").exists() {
+        eprintln!("skipped: there is an ffmpeg");
+        return;
+    }
+    let (code, told) = render();
+    assert_eq!(code, Some(2), "{told}");
+    assert!(
+        told.contains("MP4 needs a browser that encodes H.264, or ffmpeg"),
+        "{told}"
+    );
 }
 
 /// The shapes of a URDF file go to the page, meshes from where they are.

@@ -150,7 +150,7 @@ fn broken_cases_are_refused_with_their_element() {
         (
             tree,
             Set("/model/joints/1/parent", json!(3)),
-            "`model`: joint `joint1` is part of a ring of joints that never reaches the ground",
+            "`model`: joint `joint1` is part of a cycle of joints that is not connected to the ground",
         ),
         (
             tree,

@@ -139,7 +139,7 @@ struct Archive {
     directory: Vec<u8>,
 }
 
-/// Version 2.0 of the format; no flags, no compression; midnight of 1 January 1980, the first date it knows.
+/// Version 2.0 of the format; no flags, no compression; midnight of 1 January 1980, the first date it can represent.
 const PLAIN: [u16; 5] = [20, 0, 0, 0, 0x21];
 
 impl Archive {

@@ -80,7 +80,7 @@ pub fn of_mjcf(path: &Path) -> Result<Drawing> {
         _ => Err(file_error(
             ErrorKind::Unsupported,
             &name,
-            "this is no MJCF file",
+            "this is not an MJCF file",
         )),
     }
 }

@@ -23,7 +23,8 @@ impl Ignored {
         let known: Vec<&str> = ignorable.iter().map(|(name, _)| *name).collect();
         let names = &options.ignore;
         if let Some(name) = names.iter().find(|name| !known.contains(&&name[..])) {
-            let message = format!("`{name}` is nothing of an {format} file that can be ignored");
+            let message =
+                format!("`{name}` is not a feature of {format} files that can be ignored");
             return Err(Error::new(ErrorKind::Input, message).hint(advice(name, &known)));
         }
         Ok(Ignored {

@@ -73,9 +73,8 @@ pub struct ReadOptions {
     pub base: Option<BaseOption>,
     /// Reject inertias that no rigid body can have, which are otherwise read with a warning.
     pub strict: bool,
-    /// Leave out unknown elements of a URDF file that concern the motion, such as `<constraint>` and
-    /// `<loop_joint>`, and list them among the assumptions; of an MJCF or SDF file, unknown elements and attributes. Otherwise they
-    /// are rejected.
+    /// Leave out unknown elements of a URDF file that may affect the motion, such as a joint inside `<gazebo>`, and list them among
+    /// the assumptions; of an MJCF or SDF file, unknown elements and attributes. Otherwise they are rejected.
     pub ignore_unknown: bool,
     /// Features of an MJCF or SDF file to leave out and list among the assumptions although they change the dynamics, such as
     /// `fluid`, `spatial` or `wind`. Otherwise they are rejected, with the name to give here.
@@ -267,7 +266,7 @@ fn format_of(path: &Path, text: &str, file_name: &str) -> Result<Format> {
             Some(other) => Err(file_error(
                 ErrorKind::Unsupported,
                 file_name,
-                format!("this XML file is no URDF, MJCF or SDF: it starts with <{other}>"),
+                format!("this XML file is not URDF, MJCF or SDF: it starts with <{other}>"),
             )
             .hint("URDF starts with <robot>, MJCF with <mujoco>, SDF with <sdf>")),
         },

@@ -426,7 +426,7 @@ fn rotation_matrix(item: &Item<'_>) -> Result<Mat3<f64>> {
         [None, None, Some(axis), Some(angle), None] => {
             let direction = axis.vector()?;
             let unit = direction.unit().filter(|_| direction.norm() >= 1e-12);
-            let unit = unit.ok_or_else(|| axis.error("has no length"))?;
+            let unit = unit.ok_or_else(|| axis.error("has zero length"))?;
             Ok(placement::from_axis_angle(unit, angle.angle()?))
         }
         [None, None, None, None, Some(matrix)] => matrix.matrix().map(Mat3::from_rows),

@@ -289,7 +289,7 @@ fn faces_name_vertices() {
         );
         let error = refusal(&text);
         assert!(
-            error.contains("names vertices that are not there"),
+            error.contains("refers to vertices that do not exist"),
             "{wrong}: {error}"
         );
     }
@@ -981,7 +981,7 @@ fn names_to_ignore_are_checked() {
     let error = model_from_mjcf(&text, "x.xml", &options).expect_err("a mistyped name");
     assert_eq!(
         error.to_string(),
-        "`fluids` is nothing of an MJCF file that can be ignored\nhint: did you mean `fluid`?"
+        "`fluids` is not a feature of MJCF files that can be ignored\nhint: did you mean `fluid`?"
     );
 }
 
@@ -1109,7 +1109,7 @@ fn geoms_that_could_touch_are_noted() {
     assert!(notes("").is_empty());
     assert_eq!(
         notes("<geom size=\"0.1\"/><geom size=\"0.2\"/>"),
-        ["contacts are not modelled: 2 <geom> give mass at most"]
+        ["contacts are not modelled: 2 <geom> contribute mass at most"]
     );
 }
 
@@ -1243,7 +1243,7 @@ fn meshes_and_colours_are_drawn() {
 fn what_cannot_move_is_drawn() {
     let path = std::env::temp_dir().join(format!("catena-drawn-{}.xml", std::process::id()));
     let text = world(
-        "<body><joint damping=\"1 2\"/><geom size=\"0.1\"/><plugin plugin=\"cable\"/><unknown/></body>",
+        "<body><joint damping=\"1 2\"/><inertial/><inertial/><geom size=\"0.1\"/><plugin plugin=\"cable\"/><unknown/></body>",
     );
     std::fs::write(&path, &text).expect("a temporary file");
     let drawing = catena_io::drawing::of_mjcf(&path);
@@ -1316,7 +1316,7 @@ fn files_that_are_no_meshes() {
         (
             "unknown.msh",
             unknown,
-            "a face names a vertex that is not there",
+            "a face refers to a vertex that does not exist",
         ),
         (
             "word.obj",
@@ -1337,7 +1337,7 @@ fn files_that_are_no_meshes() {
         (
             "beyond.obj",
             b"v 1 2 3\nf 1 2 3".into(),
-            "a face names a vertex that is not there",
+            "a face refers to a vertex that does not exist",
         ),
     ];
     let of = |name: &str| {
@@ -1393,11 +1393,11 @@ fn what_is_different_is_noted() {
         "all masses are multiplied by ",
         "settotalmass is 4 kg",
         "actuators `one` and `two` both drive `ja`: they are one input",
-        "actuation is switched off in the file; the actuators are inputs here all the same",
-        "MuJoCo treats joint limits (1), dry friction of joints (1) softly",
+        "actuation is disabled in the file; the actuators are inputs here nevertheless",
+        "MuJoCo treats joint limits (1), dry friction of joints (1) as soft constraints",
         "ignored: integrator of <option> (MuJoCo's numerical method)",
         "1 equality constraints are not active and left out",
-        "bodies that MuJoCo's user moves stand still: `target`",
+        "bodies that MuJoCo's user moves (mocap) are at rest: `target`",
         "limits of ball joints are not kept: joint `wrist`",
         "limits of tendons are not kept: ",
         "free bodies keep the frame of the file (alignfree is not applied)",
@@ -1410,4 +1410,491 @@ fn what_is_different_is_noted() {
         .filter_map(|link| Some(link.inertial?.mass))
         .sum();
     near(&[mass], &[4.0]);
+}
+
+fn notes_of(text: &str) -> Vec<String> {
+    read(text).assumptions
+}
+
+const BODY: &str = "<worldbody><body><joint name=\"j\"/><inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/></body></worldbody>";
+
+/// A model of which everything is represented has one note, that it has no actuators.
+#[test]
+fn nothing_is_noted_without_need() {
+    let undriven =
+        "the file has no actuators: every joint with plain coordinates is taken as driven";
+    let model = |inside: &str| format!("<mujoco>{inside}{BODY}</mujoco>");
+    assert_eq!(notes_of(&model("")), [undriven]);
+    let with = |note: &str| [note.to_string(), undriven.into()];
+    // declarations, and models that are attached elsewhere, need no note
+    assert_eq!(
+        notes_of(&model("<extension/><asset><model/></asset>")),
+        [undriven]
+    );
+    assert_eq!(
+        notes_of(&model("<contact><exclude/></contact>")),
+        with("contacts are not modelled: 0 <geom> give mass at most")
+    );
+    assert_eq!(
+        notes_of(&model(
+            "<size/><statistic/><visual/><custom/><sensor/><keyframe/><sensor/>"
+        )),
+        with(
+            "ignored: 1 <custom>, 1 <keyframe>, 2 <sensor>, 1 <size>, 1 <statistic>, 1 <visual> (no effect on the dynamics)"
+        )
+    );
+    assert_eq!(
+        notes_of(&model(
+            "<asset><texture/><material/><material/><skin/><hfield/></asset><deformable><skin/></deformable>"
+        )),
+        with(
+            "ignored: 1 <hfield>, 2 <material>, 2 <skin>, 1 <texture> (no effect on the dynamics)"
+        )
+    );
+    let error = refusal(&model("<asset><sound/></asset>"));
+    assert!(error.starts_with("<sound> is not known here"), "{error}");
+    // driven, and nothing switched off
+    let motor = format!("<mujoco>{BODY}<actuator><motor joint=\"j\"/></actuator></mujoco>");
+    assert_eq!(notes_of(&motor), Vec::<String>::new());
+    let off = "<option><flag actuation=\"disable\"/></option>";
+    assert_eq!(notes_of(&model(off)), [undriven]);
+}
+
+/// Equalities are counted, those that are switched off, too.
+#[test]
+fn equalities_are_counted() {
+    let notes = |inside: &str| {
+        let text =
+            format!("<mujoco>{TWO}{inside}<actuator><motor joint=\"ja\"/></actuator></mujoco>");
+        notes_of(&text).join("\n")
+    };
+    let three = "<equality><connect body1=\"a\" anchor=\"0 0 1\"/><weld body1=\"b\"/><joint joint1=\"ja\" active=\"false\"/></equality>";
+    let found = notes(three);
+    assert!(
+        found.contains("MuJoCo treats equality constraints (2) softly"),
+        "{found}"
+    );
+    assert!(
+        found.contains("1 equality constraints are not active and left out"),
+        "{found}"
+    );
+    let off = "<option><flag equality=\"disable\"/></option>";
+    let found = notes(&format!("{off}{three}"));
+    assert!(!found.contains("softly"), "{found}");
+    assert!(
+        found.contains("3 equality constraints are not active and left out"),
+        "{found}"
+    );
+}
+
+/// Attributes that an actuator, an equality or a joint of a tendon does not have.
+#[test]
+fn attributes_of_other_sections_are_checked() {
+    for (inside, told) in [
+        (
+            "<actuator><motor joint=\"ja\" gearr=\"2\"/></actuator>",
+            "<motor> has the unknown attribute `gearr`",
+        ),
+        (
+            "<actuator><engine joint=\"ja\"/></actuator>",
+            "<engine> is not known here",
+        ),
+        (
+            "<equality><joint joint1=\"ja\" anchor=\"0 0 0\"/></equality>",
+            "<joint> has the unknown attribute `anchor`",
+        ),
+        (
+            "<equality><tendon tendon1=\"t\" joint1=\"ja\"/></equality>",
+            "<tendon> has the unknown attribute `joint1`",
+        ),
+        (
+            "<equality><weld body1=\"a\" polycoef=\"0\"/></equality>",
+            "<weld> has the unknown attribute `polycoef`",
+        ),
+    ] {
+        let error = refusal(&format!("<mujoco>\n{TWO}\n{inside}</mujoco>"));
+        assert!(error.contains(told), "{inside}: {error}");
+        assert!(error.contains("x.xml:6"), "{error}");
+    }
+}
+
+#[test]
+fn numbers_are_finite() {
+    for (number, told) in [
+        ("inf", "`mass` of <geom> must be finite: \"inf\""),
+        ("nan", "`mass` of <geom> must be finite: \"nan\""),
+        ("1e999", "`mass` of <geom> must be finite: \"1e999\""),
+        ("one", "`mass` of <geom> is not made of numbers: \"one\""),
+        ("1 2", "`mass` of <geom> must have 1 number, not 2: \"1 2\""),
+        ("-1", "`mass` of <geom> is negative: \"-1\""),
+    ] {
+        let error = refusal(&world(&format!(
+            "<body><joint/><geom size=\"0.1\" mass=\"{number}\"/></body>"
+        )));
+        assert!(error.starts_with(told), "{error}");
+    }
+}
+
+/// Ends of a capsule anywhere: its middle, its length and its direction.
+#[test]
+fn ends_of_geoms() {
+    let (mass, centre, moments) =
+        mass_of(r#"<geom type="cylinder" fromto="1 2 3 1 2.6 3" size="0.1" mass="2"/>"#);
+    let across = 2.0 * (3.0 * 0.01 + 0.36) / 12.0;
+    near(&[mass], &[2.0]);
+    near(&centre, &[1.0, 2.3, 3.0]);
+    near(&moments, &[across, 2.0 * 0.005, across]);
+    let error = refusal(&world(
+        r#"<body><joint/><geom type="capsule" fromto="1 2 3 1 2 3" size="0.1"/></body>"#,
+    ));
+    assert!(
+        error.starts_with("`fromto` of <geom> has no length"),
+        "{error}"
+    );
+}
+
+/// Planes and height fields have no mass, nor do shapes of no volume, whatever mass they are given.
+#[test]
+fn what_has_no_volume_has_no_mass() {
+    let ball = "<geom size=\"0.1\" mass=\"2\"/>";
+    for other in [
+        "<geom type=\"plane\" size=\"1 1 1\" pos=\"3 0 0\"/>",
+        "<geom type=\"plane\" size=\"1 1 1\" pos=\"3 0 0\" mass=\"5\"/>",
+        "<geom type=\"hfield\" hfield=\"h\" pos=\"3 0 0\"/>",
+        "<geom size=\"1e-6\" pos=\"3 0 0\" mass=\"5\"/>",
+    ] {
+        let (mass, centre, moments) = mass_of(&format!("{ball}{other}"));
+        assert_eq!((mass, centre), (2.0, [0.0; 3]), "{other}");
+        near(&moments, &[2.0 * 0.4 * 0.01; 3]);
+    }
+    // a body of nothing has no inertial at all
+    let builder = read(&world(
+        "<body><joint/><body><joint/><geom size=\"0.1\"/></body></body>",
+    ));
+    assert!(builder.links[0].inertial.is_none());
+}
+
+/// Frames of free bodies are noted where they would be aligned.
+#[test]
+fn aligned_frames_of_free_bodies_are_noted() {
+    let told = |joint: &str| {
+        let text = world(&format!("<body>{joint}<geom size=\"0.1\"/></body>"));
+        let notes = notes_of(&text);
+        notes.iter().any(|note| note.contains("alignfree"))
+    };
+    assert!(told("<freejoint align=\"true\"/>"));
+    assert!(!told("<freejoint align=\"false\"/>"));
+    assert!(!told("<freejoint/>"));
+    assert!(!told("<joint type=\"free\"/>"));
+}
+
+/// Limits of balls are noted where they would hold; free joints have none.
+#[test]
+fn limits_of_balls_are_noted() {
+    let told = |option: &str, joint: &str| {
+        let notes = notes_of(&format!(
+            "<mujoco>{option}<worldbody><body><joint {joint}/><geom size=\"0.1\"/></body></worldbody></mujoco>"
+        ));
+        notes
+            .iter()
+            .any(|note| note.contains("limits of ball joints"))
+    };
+    let off = "<option><flag limit=\"disable\"/></option>";
+    assert!(told("", "type=\"ball\" range=\"0 1\""));
+    assert!(!told("", "type=\"ball\""));
+    assert!(!told("", "type=\"ball\" range=\"0 1\" limited=\"false\""));
+    assert!(!told("", "type=\"free\" limited=\"true\""));
+    assert!(!told(off, "type=\"ball\" range=\"0 1\""));
+}
+
+/// Bounds of the effort at a joint, on either side; a hinge without limits turns on and on.
+#[test]
+fn largest_efforts_of_joints() {
+    let joint = |attributes: &str| {
+        let builder = read(&world(&format!(
+            "<body><joint {attributes}/><geom size=\"0.1\"/></body>"
+        )));
+        let dof = builder.joints[0].dofs.first().copied();
+        (builder.joints[0].kind, dof.and_then(|dof| dof.max_effort))
+    };
+    assert_eq!(joint("armature=\"1\""), (JointKind::Continuous, None));
+    assert_eq!(joint("range=\"-1 1\""), (JointKind::Revolute, None));
+    for (range, largest) in [
+        ("-5 2", Some(5.0)),
+        ("-2 5", Some(5.0)),
+        ("1 3", Some(3.0)),
+        ("0 0", None),
+    ] {
+        let found = joint(&format!("actuatorfrcrange=\"{range}\""));
+        assert_eq!(found, (JointKind::Continuous, largest), "{range}");
+    }
+    let driven = |attributes: &str| {
+        let builder = read(&format!(
+            "<mujoco>{TWO}<actuator><motor joint=\"ja\" {attributes}/></actuator></mujoco>"
+        ));
+        builder.actuators[0].max_effort
+    };
+    assert_eq!(driven("ctrlrange=\"-3 2\" gear=\"-2\""), Some(6.0));
+    assert_eq!(driven("ctrlrange=\"-3 2\" forcerange=\"-1 2\""), Some(2.0));
+    assert_eq!(driven("ctrlrange=\"0 0\""), None);
+}
+
+/// A total mass that is not positive asks for nothing.
+#[test]
+fn total_masses() {
+    let total = |wanted: &str| {
+        let builder = read(&format!(
+            "<mujoco><compiler settotalmass=\"{wanted}\"/>{BODY}</mujoco>"
+        ));
+        builder.links[0].inertial.expect("it has mass").mass
+    };
+    assert_eq!([total("4"), total("0"), total("-1")], [4.0, 1.0, 1.0]);
+}
+
+/// The offset and the factors of a coupling of two sums.
+#[test]
+fn couplings_of_tendons() {
+    let RuleSpec::Coupling { terms, offset } = ({
+        let builder = read(&format!(
+            "<mujoco>{TWO}<tendon><fixed name=\"s\"><joint joint=\"jb\" coef=\"2\"/></fixed><fixed name=\"t\"><joint joint=\"ja\" coef=\"4\"/>\
+             <joint joint=\"jc\" coef=\"5\"/></fixed></tendon><equality><tendon tendon1=\"s\" tendon2=\"t\" polycoef=\"0.5 3 0 0 0\"/></equality></mujoco>"
+        ));
+        builder.constraints[0].rule.clone()
+    }) else {
+        panic!("a coupling");
+    };
+    let expected = [("jb", 2.0), ("ja", -12.0), ("jc", -15.0)];
+    let expected = expected.map(|(name, c)| (String::from(name), c));
+    assert_eq!(terms, expected);
+    near(&[offset], &[0.5 - 12.0 * 10.0f64.to_radians()]);
+}
+
+/// What acts along a tendon is refused, unless it is switched off; its inertia always is.
+#[test]
+fn tendons_that_act() {
+    let text = |flag: &str, attribute: &str| {
+        format!(
+            "<mujoco><option><flag {flag}/></option>{TWO}<tendon><fixed name=\"t\" {attribute}><joint joint=\"ja\" coef=\"1\"/></fixed></tendon></mujoco>"
+        )
+    };
+    for (key, flag) in [
+        ("stiffness", "spring"),
+        ("damping", "damper"),
+        ("frictionloss", "frictionloss"),
+        ("armature", "spring"),
+    ] {
+        let attribute = format!("{key}=\"2\"");
+        let error = refusal(&text("", &attribute));
+        let told = format!("`{key}` of fixed `t` is not supported");
+        assert!(error.contains(&told), "{error}");
+        let off = text(&format!("{flag}=\"disable\""), &attribute);
+        match key {
+            "armature" => assert!(refusal(&off).contains(&told)),
+            _ => assert_eq!(read(&off).joints.len(), 3),
+        }
+        read(&text("", &format!("{key}=\"0\"")));
+    }
+    let limits = |flag: &str, attribute: &str| {
+        let notes = notes_of(&text(flag, attribute));
+        notes.iter().any(|note| note.contains("limits of tendons"))
+    };
+    assert!(limits("", "range=\"0 1\""));
+    assert!(!limits("", ""));
+    assert!(!limits("limit=\"disable\"", "range=\"0 1\""));
+}
+
+/// Names of many are cut short after six.
+#[test]
+fn long_lists_of_names() {
+    let told = |count: usize| {
+        let motors: String = (0..count)
+            .map(|k| format!("<motor name=\"m{k}\" site=\"sa\"/>"))
+            .collect();
+        let text = format!("<mujoco>{TWO}<actuator>{motors}</actuator></mujoco>");
+        read(&text).warnings[0].message.clone()
+    };
+    let six = "(`m0`, `m1`, `m2`, `m3`, `m4`, `m5`";
+    assert!(told(6).starts_with(&format!("6 actuators {six}) are left out")));
+    assert!(told(7).starts_with(&format!("7 actuators {six}, …) are left out")));
+}
+
+/// Plugins drive nothing that is known here, and are refused.
+#[test]
+fn plugins_that_drive_are_refused() {
+    let text = format!(
+        "<mujoco>{TWO}<actuator><plugin name=\"p\" joint=\"ja\" plugin=\"x\"/></actuator></mujoco>"
+    );
+    let error = refusal(&text);
+    assert!(
+        error.contains("actuator `p` is a plugin, which is not supported"),
+        "{error}"
+    );
+    assert!(error.contains("`--ignore plugin`"), "{error}");
+    assert!(ignoring(&text, &["plugin"]).actuators.is_empty());
+}
+
+/// As many copies as there may be, and elements as deep as they may be; one more is refused.
+#[test]
+fn as_much_as_is_allowed() {
+    read(&world("<replicate count=\"100000\"/>"));
+    let error = refusal(&world("<replicate count=\"100001\"/>"));
+    assert!(error.contains("makes more than 100000 copies"), "{error}");
+    let nested = |levels: usize| {
+        let inside = "<x>".repeat(levels - 1) + &"</x>".repeat(levels - 1);
+        format!("<mujoco><custom>{inside}</custom>{BODY}</mujoco>")
+    };
+    read(&nested(20_000));
+    for levels in [20_001, 20_002] {
+        let error = refusal(&nested(levels));
+        assert!(
+            error.starts_with("elements are nested more than 20000 levels deep"),
+            "{error}"
+        );
+    }
+}
+
+/// Faces of four vertices are cut along the shorter diagonal, along the second one if they are equal; of more, into a fan. Vertices are
+/// counted from one, and the last one is the number of them.
+#[test]
+fn faces_of_files_are_cut() {
+    let path = std::env::temp_dir().join(format!("catena-faces-{}.obj", std::process::id()));
+    let told = |text: &str| {
+        std::fs::write(&path, text).expect("it can be written");
+        let text = format!(
+            "<mujoco><asset><mesh name=\"m\" inertia=\"exact\" file=\"{}\"/></asset><worldbody><body><joint/>\
+             <geom type=\"mesh\" mesh=\"m\" density=\"6\"/></body></worldbody></mujoco>",
+            path.display()
+        );
+        let read = builder_from_mjcf(&text, "x.xml", &ReadOptions::default());
+        read.map(|builder| builder.links[0].inertial.expect("it has mass").mass)
+            .map_err(|error| error.to_string())
+    };
+    // a pyramid on a bent square: 1 and 3 are the ends of one diagonal, raised by h, 2 and 4 those of the other one
+    let pyramid = |wide: f64, h: f64| {
+        let corners = format!(
+            "v {wide} 0 {h}\nv 0 1 0\nv {} 0 {h}\nv 0 -1 0\nv 0 0 3\n",
+            -wide
+        );
+        told(&format!(
+            "{corners}f 1 4 3 2\nf 1 2 5\nf 2 3 5\nf 3 4 5\nf 4 1 5\n"
+        ))
+        .expect("a solid")
+    };
+    // six volumes: cut from 1 to 3 the tip is 3 − h above the cut, whose halves end at z = 0; from 2 to 4 it is 3 above, and the ends at h
+    let along_first = |wide: f64, h: f64| 2.0 * (2.0 * wide * (3.0 - h));
+    let along_second = |wide: f64, _: f64| 2.0 * (2.0 * wide * 3.0);
+    near(&[pyramid(0.5, 1.0)], &[along_first(0.5, 1.0)]);
+    near(&[pyramid(2.0, 1.0)], &[along_second(2.0, 1.0)]);
+    near(&[pyramid(1.0, 1.0)], &[along_second(1.0, 1.0)]);
+    near(&[pyramid(0.75, 0.5)], &[along_first(0.75, 0.5)]);
+    // a pyramid on a pentagon
+    let five: String = (0..5)
+        .map(|k| {
+            let angle = 2.0 * PI * f64::from(k) / 5.0;
+            format!("v {} {} 0\n", angle.cos(), angle.sin())
+        })
+        .collect();
+    let mass = told(&format!(
+        "{five}v 0 0 3\nf 5 4 3 2 1\nf 1 2 6\nf 2 3 6\nf 3 4 6\nf 4 5 6\nf 5 1 6\n"
+    ));
+    let area = 2.5 * (2.0 * PI / 5.0).sin();
+    let off = (mass.expect("a solid") - 6.0 * area) / (6.0 * area);
+    // vertices are rounded to single precision
+    assert!(off.abs() < 1e-6, "{off}");
+    let three = "v 0 0 0\nv 1 0 0\nv 0 1 0\n";
+    for face in ["f 1 2 4", "f 0 1 2", "f -4 -2 -1"] {
+        let error = told(&format!("{three}{face}")).expect_err("no vertex");
+        assert!(
+            error.starts_with("a face names a vertex that is not there"),
+            "{face}: {error}"
+        );
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
+/// Two tetrahedra, one of them inside out: volumes cancel up to round-off, and there is no mass centre.
+#[test]
+fn volumes_that_cancel() {
+    let half = |first: usize, dx: f64, flipped: bool| {
+        // exact in single precision, wherever they are
+        let corners = [
+            [0.125, 0.25, 0.375],
+            [0.875, 0.25, 0.3125],
+            [0.1875, 0.9375, 0.375],
+            [0.125, 0.28125, 1.125],
+        ];
+        let vertices: String = corners
+            .iter()
+            .map(|[x, y, z]| format!("{} {y} {z} ", x + dx))
+            .collect();
+        let faces: String = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+            .iter()
+            .map(|[a, b, c]| match flipped {
+                true => format!("{} {} {} ", first + a, first + c, first + b),
+                false => format!("{} {} {} ", first + a, first + b, first + c),
+            })
+            .collect();
+        (vertices, faces)
+    };
+    for dx in [0.75, 1.3125, 3.0, 5.375] {
+        let ((a, one), (b, other)) = (half(0, 0.0, false), half(4, dx, true));
+        let error = refusal(&format!(
+            "<mujoco><asset><mesh name=\"m\" inertia=\"exact\" vertex=\"{a}{b}\" face=\"{one}{other}\"/></asset>\
+             <worldbody><body><joint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>"
+        ));
+        assert!(error.starts_with("mesh `m` encloses no volume"), "{error}");
+    }
+}
+
+/// A mesh of more than a gigabyte is not read: a file with nothing in it takes no place.
+#[test]
+fn meshes_have_a_largest_size() {
+    let path = std::env::temp_dir().join(format!("catena-large-{}.stl", std::process::id()));
+    let file = std::fs::File::create(&path).expect("it can be written");
+    file.set_len((1 << 30) + 1).expect("without content");
+    let error = refusal(&format!(
+        "<mujoco><asset><mesh name=\"m\" file=\"{}\"/></asset><worldbody><body><joint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>",
+        path.display()
+    ));
+    let _ = std::fs::remove_file(&path);
+    assert!(error.starts_with("the mesh is larger than 1 GB"), "{error}");
+}
+
+/// An included file is looked for beside the main file, then beside the file that includes it.
+#[test]
+fn included_files_are_beside_the_main_file_or_the_including_one() {
+    let folder = std::env::temp_dir().join(format!("catena-include-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("parts")).expect("a temporary folder");
+    let write = |name: &str, text: &str| {
+        std::fs::write(folder.join(name), text).expect("a temporary file");
+    };
+    let part = |name: &str| {
+        format!(
+            "<mujocoinclude><body name=\"{name}\"><joint/><geom size=\"0.1\"/></body></mujocoinclude>"
+        )
+    };
+    write("main.xml", &world("<include file=\"parts/outer.xml\"/>"));
+    write(
+        "parts/outer.xml",
+        "<mujocoinclude><include file=\"inner.xml\"/></mujocoinclude>",
+    );
+    let name = || {
+        let model = read_model(&folder.join("main.xml"), &ReadOptions::default());
+        model
+            .map(|model| model.tree().bodies[1].name.clone())
+            .map_err(|error| error.to_string())
+    };
+    let missing = name().expect_err("it is nowhere");
+    assert!(
+        missing.starts_with("the included file `inner.xml` does not exist"),
+        "{missing}"
+    );
+    assert!(missing.contains("outer.xml:1"), "{missing}");
+    write("parts/inner.xml", &part("beside_this"));
+    assert_eq!(name(), Ok("beside_this".into()));
+    write("inner.xml", &part("beside_main"));
+    assert_eq!(name(), Ok("beside_main".into()));
+    std::fs::remove_file(folder.join("parts/inner.xml")).expect("it was there");
+    assert_eq!(name(), Ok("beside_main".into()));
+    let _ = std::fs::remove_dir_all(&folder);
 }

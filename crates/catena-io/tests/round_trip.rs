@@ -102,7 +102,7 @@ fn embedded_models_survive() {
         assert_survives(&embedded::builder(name).expect("embedded"));
     }
     for seed in 1..=20 {
-        let (builder, _) = embedded::random_closed(6, 9, seed).expect("possible");
+        let (builder, _) = catena_testing::random_closed(6, 9, seed).expect("possible");
         assert_survives(&builder);
     }
     for seed in 1..=40 {

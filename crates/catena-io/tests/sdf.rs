@@ -844,7 +844,7 @@ fn what_does_not_act_is_counted() {
         "2 <visual>",
         "1 <sensor>",
         "contacts are not modelled: 1 <collision>",
-        "plugins are not run, what they command is not applied: `libdrive.so`, `gz-sim-magnetometer-system`",
+        "plugins are not run, their commands are not applied: `libdrive.so`, `gz-sim-magnetometer-system`",
         "root link `a` is joined to the ground by a free joint (`root_joint` was added)",
     ] {
         assert!(lines.contains(said), "{said}: {lines}");

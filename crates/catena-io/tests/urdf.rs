@@ -490,12 +490,12 @@ fn flaws_of_shipped_files_are_warned_of() {
     for (text, warning, refusal) in [
         (
             robot("", ""),
-            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`; accelerations and simulations are refused\n  --> r.urdf:2",
+            "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`; accelerations and simulations are rejected\n  --> r.urdf:2",
             "joint `hinge` cannot be moved by finite forces: body `arm` and what it carries have no inertia along its freedom `hinge`\n  --> r.urdf:2\nhint: give `arm` mass and inertia, give the joint a rotor (`armature`), or make the joint fixed",
         ),
         (
             robot(inertial, r#"<mimic joint="other"/>"#),
-            "joint `hinge` mimics `other`, which is not there: it is left free\n  --> r.urdf:2",
+            "joint `hinge` mimics `other`, which does not exist: it is left free\n  --> r.urdf:2",
             "constraint `hinge_mimic`: there is no coordinate `other`\n  --> r.urdf:2\nhint: coordinates are called like their joints; fixed joints have none",
         ),
     ] {

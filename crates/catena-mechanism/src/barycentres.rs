@@ -194,7 +194,7 @@ fn why_not(model: &Model) -> Option<String> {
     let mut others = tree.bodies[2..].iter();
     let slides = |kind: JointKind| kind.freedoms().iter().any(|&(_, rotation)| !rotation);
     let sliding = others.find(|body| slides(body.kind) || body.kind == JointKind::Helical);
-    sliding.map(|body| format!("joint `{}` slides", body.joint))
+    sliding.map(|body| format!("joint `{}` has a translational freedom", body.joint))
 }
 
 #[cfg(test)]

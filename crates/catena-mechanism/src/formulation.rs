@@ -310,7 +310,7 @@ impl Mechanism {
                 ErrorKind::Singular,
                 "a force element has no value at this state",
             )
-            .hint("a spring may have no length; `catena forward` says which")),
+            .hint("a spring may have zero length; `catena forward` says which")),
         }
     }
 

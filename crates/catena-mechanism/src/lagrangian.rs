@@ -279,4 +279,108 @@ mod tests {
             assert_eq!(of(unit), scaled);
         }
     }
+
+    /// ‖K‖₁ ‖K⁻¹‖₁ of small matrices by hand.
+    #[test]
+    fn conditions_of_small_matrices() {
+        let of = |size: usize, places: &[(usize, usize)], values: &[f64], signs: &[i8]| {
+            let mut factors = SparseFactors::new(size, places);
+            factors.factorize(values, signs, 1e-12, 1.0);
+            Lagrangian {
+                size,
+                places: places.to_vec(),
+                slot: Vec::new(),
+                values: values.to_vec(),
+                factors,
+                signs: signs.to_vec(),
+            }
+            .condition()
+        };
+        let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-14;
+        assert_eq!(of(0, &[], &[], &[]), 1.0);
+        let diagonal = [(0, 0), (1, 1), (2, 2)];
+        assert!(near(of(3, &diagonal, &[4.0, 0.5, 8.0], &[1; 3]), 16.0));
+        assert!(near(
+            of(3, &diagonal, &[0.25, 4.0, -2.0], &[1, 1, -1]),
+            16.0
+        ));
+        let full = [(0, 0), (0, 1), (1, 1)];
+        // the inverse of [2 1; 1 4] is [4 −1; −1 2]/7, that of [3 −1; −1 −2] is [2 −1; −1 −3]/7, of which the estimate finds the first column
+        assert!(near(of(2, &full, &[2.0, 1.0, 4.0], &[1; 2]), 25.0 / 7.0));
+        assert!(near(of(2, &full, &[3.0, -1.0, -2.0], &[1, -1]), 12.0 / 7.0));
+        // where every column of the inverse has a sum of zero but one, its largest entry leads on: [1 1; 1 −1] halves
+        assert!(near(of(2, &full, &[1.0, 1.0, -1.0], &[1, -1]), 2.0));
+    }
+
+    /// Entries on and above the diagonal make the matrix of J, H and ε, also with rotors and in loops.
+    #[test]
+    fn entries_are_those_of_the_dense_matrices() {
+        use catena::State;
+        use catena::model::embedded;
+        let mut seen = 0;
+        for (name, armature) in [("four-bar-1", 0.3), ("stewart", 0.0), ("chain-3", 0.2)] {
+            let mut builder = embedded::builder(name).expect("embedded");
+            for joint in &mut builder.joints {
+                joint.dofs = vec![
+                    catena::model::Dof {
+                        armature,
+                        ..Default::default()
+                    };
+                    joint.kind.nv()
+                ];
+            }
+            let model = builder.build().expect("sound");
+            let state = State::start(&model);
+            let mut mechanism = crate::Mechanism::new(&model);
+            mechanism.stabilise(catena::algorithm::constrained::Stabilisation::critical(1.0));
+            let still = vec![0.0; model.nv()];
+            let equations = mechanism
+                .equations(0.0, &state, &still, &[])
+                .expect("finite");
+            let (j, h) = (
+                crate::dense::inertia(equations),
+                crate::dense::hinges(equations),
+            );
+            let (size, rows) = (h.nrows(), h.ncols());
+            let delta: Vec<[f64; 2]> = (0..=model.body_count())
+                .map(|k| [0.25 * k as f64, 0.5 * k as f64])
+                .collect();
+            let mut found = crate::linear::Mat::zeros(size + rows, size + rows);
+            entries(equations, &delta, 0.125, |row, column, value| {
+                assert!(row <= column);
+                found[(row, column)] += value;
+            });
+            for row in 0..size + rows {
+                for column in row..size + rows {
+                    let wanted = match (row < size, column < size) {
+                        (true, true) if row == column => {
+                            j[(row, row)] + delta[row / 6 + 1][usize::from(row % 6 >= 3)]
+                        }
+                        (true, true) => j[(row, column)],
+                        (true, false) => -h[(row, column - size)],
+                        _ => -0.125 * f64::from(u8::from(row == column)),
+                    };
+                    let apart = (found[(row, column)] - wanted).abs();
+                    assert!(
+                        apart < 1e-12 * wanted.abs().max(1.0),
+                        "{name}: {row} {column}"
+                    );
+                    seen += usize::from(wanted != 0.0);
+                }
+            }
+        }
+        assert!(seen > 300, "{seen}");
+    }
+
+    /// Point masses only: a thousandth of the mass at a metre takes the place of the inertia they lack.
+    #[test]
+    fn shifts_of_point_masses() {
+        let point = |mass: f64| (mass, Mat3::zero());
+        let found = shifts(&Equations {
+            inertia: vec![point(0.0), point(2.0), point(5.0)],
+            ..Equations::default()
+        });
+        let wanted = SHIFT * (1e-3 * 5.0);
+        assert_eq!(found, [[0.0; 2], [wanted, 0.0], [wanted, 0.0]]);
+    }
 }

@@ -312,7 +312,7 @@ pub(crate) fn allowed_motions(rows: &Matrix, nv: usize) -> Result<(Mat, Vec<usiz
     match bad {
         true => Err(Error::new(
             ErrorKind::Singular,
-            "the constraints allow no motion that could be told by independent freedoms",
+            "the constraints leave no set of independent freedoms at this state",
         )
         .hint("`catena doctor` says what is wrong with the mechanism")),
         false => Ok((spread, independent)),
@@ -667,7 +667,7 @@ fn refuse_velocity_rows(model: &Model) -> Result<()> {
         .expect_position_rows("a linearisation in independent coordinates")
         .map_err(|error| {
             error.hint(
-                "`SteadyMotion` has the linear equations of what rolls, at rest and in motion",
+                "`SteadyMotion` has the linear equations of rolling systems, at rest and in motion",
             )
         })
 }
@@ -912,4 +912,306 @@ pub(crate) fn diverged() -> Error {
         "the eigenvalues of the linear equations do not converge",
     )
     .hint("masses, stiffnesses or lengths differ by too many orders of magnitude")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::model::{Dof, Inertial, JointKind, JointSpec, ModelBuilder};
+    use catena::spatial::{Sym3, Vec3};
+
+    const G: f64 = 9.81;
+
+    /// A point mass of 2 kg on a rod of half a metre that swings about y.
+    fn pendulum(dof: Dof) -> Model {
+        let mut builder = ModelBuilder::new("pendulum");
+        let bob = Inertial {
+            mass: 2.0,
+            centre: Vec3::new(0.0, 0.0, -0.5),
+            tensor: Sym3::zero(),
+        };
+        builder.link("bob", bob);
+        let mut joint = JointSpec::new("hinge", JointKind::Revolute, "world", "bob");
+        joint.axes.first = Vec3::new(0.0, 1.0, 0.0);
+        joint.dofs = vec![dof];
+        builder.joint(joint);
+        builder.build().expect("sound")
+    }
+
+    fn at(model: &Model, q: f64) -> State {
+        State::new(model, &[q], &[0.0]).expect("finite")
+    }
+
+    fn square(n: usize, entries: &[f64]) -> Matrix {
+        matrix(n, n, |i, j| entries[n * i + j])
+    }
+
+    /// Equations with these matrices, whatever their model may be.
+    fn equations(mass: [f64; 2], damping: f64, stiffness: [f64; 4]) -> Linearisation {
+        let model = catena::model::embedded::model("chain-2").expect("embedded");
+        assert_eq!(model.nv(), 2);
+        let stiffness = square(2, &stiffness);
+        Linearisation {
+            state: State::neutral(&model),
+            model,
+            effort: vec![0.0; 2],
+            residual: 0.0,
+            iterations: 0,
+            from_guess: true,
+            independent: vec![0, 1],
+            spread: square(2, &[1.0, 0.0, 0.0, 1.0]),
+            mass: square(2, &[mass[0], 0.0, 0.0, mass[1]]),
+            damping: square(2, &[damping, 0.0, 0.0, 0.0]),
+            a: matrix(4, 4, |i, j| match (i < 2, j < 2) {
+                (true, _) => f64::from(u8::from(j == i + 2)),
+                (false, true) => -stiffness[(i - 2, j)] / mass[i - 2],
+                (false, false) => match (i, j) {
+                    (2, 2) => -damping / mass[0],
+                    _ => 0.0,
+                },
+            }),
+            b: matrix(4, 2, |i, j| if i == j + 2 { 1.0 / mass[j] } else { 0.0 }),
+            stiffness,
+        }
+    }
+
+    fn frequencies(found: &Linearisation) -> Vec<[f64; 2]> {
+        let modes = found.modes().expect("they converge");
+        modes.list.iter().map(|mode| mode.value).collect()
+    }
+
+    #[test]
+    fn behaviours_and_their_limits() {
+        let of = |re: f64, im: f64| {
+            let mode = Mode {
+                value: [re, im],
+                shape: Vec::new(),
+            };
+            (mode.behaviour(), mode.frequency(), mode.damping_ratio())
+        };
+        assert_eq!(of(0.0, 0.0), (Behaviour::Free, 0.0, None));
+        assert_eq!(of(0.0, 2.0), (Behaviour::Undamped, 2.0, Some(0.0)));
+        assert_eq!(of(-3.0, 4.0), (Behaviour::Damped, 5.0, Some(0.6)));
+        assert_eq!(of(3.0, 4.0), (Behaviour::Growing, 5.0, Some(-0.6)));
+        assert_eq!(of(-2.0, 0.0), (Behaviour::Decaying, 2.0, Some(1.0)));
+        assert_eq!(of(2.0, 0.0), (Behaviour::Growing, 2.0, Some(-1.0)));
+        for (ratio, behaviour) in [
+            (0.9e-9, Behaviour::Undamped),
+            (-0.9e-9, Behaviour::Undamped),
+            (1.1e-9, Behaviour::Damped),
+            (-1.1e-9, Behaviour::Growing),
+        ] {
+            assert_eq!(of(-ratio, 1.0).0, behaviour, "{ratio}");
+        }
+    }
+
+    /// Damping below 10⁻⁹ √(k m) is none, and so is a difference between K and Kᵀ below 10⁻⁹ k.
+    #[test]
+    fn symmetric_up_to_round_off() {
+        let is_symmetric = |damping: f64, skew: f64| {
+            let found = equations([4.0, 3.0], damping, [400.0, skew, -skew, 300.0]);
+            found.modes().expect("they converge").symmetric
+        };
+        // √(400 · 4) = 40
+        assert!(is_symmetric(0.9e-9 * 40.0, 0.0) && !is_symmetric(1.1e-9 * 40.0, 0.0));
+        assert!(is_symmetric(0.0, 0.45e-9 * 400.0) && !is_symmetric(0.0, 0.55e-9 * 400.0));
+        let found = equations([4.0, 3.0], 0.0, [400.0, 0.0, 0.0, 300.0]);
+        assert_eq!(frequencies(&found), [[0.0, 10.0], [0.0, 10.0]]);
+    }
+
+    /// The residual is the part of K that is not symmetric, relative to the largest terms: of the two modes e₁ and e₂ that of e₁ is larger.
+    #[test]
+    fn residuals_of_symmetric_modes() {
+        let skew = 1e-7;
+        let mut found = equations([2.0, 5.0], 0.0, [800.0, skew, -skew, 3000.0]);
+        let residual = |found: &Linearisation| found.modes().expect("they converge").residual;
+        let expected = skew / (3000.0 + 400.0 * 5.0);
+        assert!((residual(&found) / expected - 1.0).abs() < 1e-6);
+        // terms that cancel in K: efforts of 6 N with accelerations of up to 1/2 per newton
+        found.effort = vec![-6.0, 1.0];
+        let expected = skew / (3000.0 + (400.0 + 3.0) * 5.0);
+        assert!((residual(&found) / expected - 1.0).abs() < 1e-6);
+        // with the same slopes, but frequencies that cannot be told from zero, terms are what is left
+        let mut none = equations([1.0, 1.0], 0.0, [0.0; 4]);
+        assert_eq!(residual(&none), 0.0);
+        none.effort = vec![2.0, 0.0];
+        assert_eq!(
+            (residual(&none), frequencies(&none)),
+            (0.0, vec![[0.0; 2]; 2])
+        );
+    }
+
+    /// Squares below 10⁻¹⁰ of the largest are zero, and those below 10⁻¹⁵ of the terms whose difference they are.
+    #[test]
+    fn free_motions_of_symmetric_problems() {
+        let slowest = |small: f64, effort: f64| {
+            let mut found = equations([1.0, 1.0], 0.0, [1.0, 0.0, 0.0, small]);
+            found.effort = vec![0.0, effort];
+            frequencies(&found)
+        };
+        let unit = [0.0, 1.0];
+        assert_eq!(slowest(0.9e-10, 0.0), [[0.0, 0.0], unit]);
+        assert_eq!(slowest(-0.9e-10, 0.0), [[0.0, 0.0], unit]);
+        assert_eq!(slowest(1.1e-10, 0.0), [[0.0, 1.1e-10f64.sqrt()], unit]);
+        let rate = 1.1e-10f64.sqrt();
+        assert_eq!(slowest(-1.1e-10, 0.0), [[-rate, 0.0], [rate, 0.0], unit]);
+        assert_eq!(slowest(0.9e-5, -1e10), [[0.0, 0.0], unit]);
+        assert_eq!(slowest(1.1e-5, -1e10), [[0.0, 1.1e-5f64.sqrt()], unit]);
+    }
+
+    /// A double zero of the general problem is zero up to 10⁻⁷ of the largest; one of each pair is listed.
+    #[test]
+    fn free_motions_of_general_problems() {
+        // λ² + λ d + k = 0 beside λ² = −ω²
+        let of = |k: f64, d: f64| frequencies(&equations([1.0, 1.0], d, [k, 0.0, 0.0, 4.0]));
+        let list = of(0.0, 1.0);
+        assert_eq!(list.len(), 3, "{list:?}");
+        assert_eq!(list[0], [0.0; 2]);
+        assert!((list[1][0] + 1.0).abs() < 1e-14 && list[1][1] == 0.0);
+        assert!((list[2][1] - 2.0).abs() < 1e-14 && list[2][0].abs() < 1e-14);
+        // λ ≈ −k / d beside the fastest, 2
+        assert_eq!(of(1.9e-7, 1.0)[0], [0.0; 2]);
+        let slow = of(2.1e-7, 1.0)[0];
+        assert!(
+            (slow[0] + 2.1e-7).abs() < 1e-12 && slow[1] == 0.0,
+            "{slow:?}"
+        );
+    }
+
+    /// ω = 1 and |A| = 1: the residual is relative to their sum.
+    #[test]
+    fn residuals_of_general_modes_are_relative() {
+        let found = equations([1.0, 1.0], 0.5, [1.0, 0.0, 0.0, 1.0]);
+        let modes = found.modes().expect("they converge");
+        assert!(!modes.symmetric && modes.list.len() == 2);
+        assert!(modes.residual < 1e-15, "{:e}", modes.residual);
+        let [first, ..] = &modes.list[..] else {
+            panic!("two modes")
+        };
+        assert_eq!(first.shape.len(), 2);
+    }
+
+    #[test]
+    fn shapes_are_divided_by_their_largest_amplitude() {
+        let shape = normalised(vec![[0.0, 0.0], [3.0, 4.0], [1.0, -2.0]]);
+        let wanted = [[0.0, 0.0], [1.0, 0.0], [-0.2, -0.4]];
+        for (found, wanted) in shape.iter().flatten().zip(wanted.iter().flatten()) {
+            assert!((found - wanted).abs() < 1e-15, "{shape:?}");
+        }
+        assert_eq!(
+            normalised(vec![[-2.0, 0.0], [1.0, 0.0]]),
+            [[1.0, 0.0], [-0.5, 0.0]]
+        );
+        assert_eq!(normalised(vec![[0.0; 2]; 2]), [[0.0; 2]; 2]);
+        assert!(normalised(Vec::new()).is_empty());
+    }
+
+    /// An error made in A is told relative to the slope of its block, or to what the other block and the efforts make of it.
+    #[test]
+    fn errors_of_slopes_are_relative() {
+        let linear = |damping: f64, effort: f64| {
+            let dof = Dof {
+                damping,
+                ..Dof::default()
+            };
+            let model = pendulum(dof);
+            Linearisation::new(&model, &at(&model, -0.2), &[effort]).expect("it hangs")
+        };
+        let told = |found: &Linearisation, place: (usize, usize), error: f64| {
+            let mut wrong = found.clone();
+            wrong.a[place] += error;
+            wrong.by_differences().expect("finite").expect("smooth")
+        };
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        let slope = G / 0.5;
+        let hanging = linear(0.0, 0.0);
+        assert!(told(&hanging, (1, 0), 0.0) < 1e-8);
+        assert!(near(told(&hanging, (1, 0), 1.0), 1.0 / (slope - 1.0)));
+        assert!(near(told(&hanging, (1, 0), -1.0), 1.0 / (slope + 1.0)));
+        assert!(near(told(&hanging, (1, 1), 1.0), 1.0 / slope.sqrt()));
+        // the scale is that of A as it is: a rate of 20, whose square is larger than the slope
+        let damped = linear(20.0 * 0.5, 0.0);
+        assert!(near(told(&damped, (1, 0), 1.0), 1.0 / 400.0));
+        assert!(near(told(&damped, (1, 1), -1.0), 1.0 / 21.0));
+        // held nearly horizontal by an effort of m g l sin q, two of which are an acceleration of 4 g sin q
+        let held = linear(0.0, 2.0 * G * 0.5 * 0.99);
+        assert!(near(told(&held, (1, 0), 1.0), 1.0 / (0.99 * 2.0 * G)));
+        // nothing but the error could be a scale
+        let free = pendulum(Dof::default()).with_gravity([0.0; 3]);
+        let free = Linearisation::new(&free, &at(&free, 0.3), &[0.0]).expect("anywhere");
+        assert!(near(told(&free, (1, 0), 0.25), 1.0) && near(told(&free, (1, 1), 0.25), 1.0));
+        assert_eq!(told(&free, (1, 0), 0.0), 0.0);
+        let rough = pendulum(Dof {
+            friction: 0.1,
+            ..Dof::default()
+        });
+        let rough = Linearisation::new(&rough, &at(&rough, 0.1), &[0.0]).expect("it hangs");
+        assert_eq!(rough.by_differences().expect("finite"), None);
+    }
+
+    /// Overdamped motion ends where the pendulum hangs, from either side, and does not leave an equilibrium.
+    #[test]
+    fn overdamped_motion_settles() {
+        let model = pendulum(Dof::default());
+        let mut motion = Motion::new(&model);
+        for start in [2.0, -2.0, 3.0, 0.05] {
+            let end = settle(&mut motion, at(&model, start), &[0.0]).expect("finite");
+            assert!(end.q[0].abs() < 1e-3, "{start}: {}", end.q[0]);
+        }
+        let end = settle(&mut motion, at(&model, 0.0), &[0.0]).expect("finite");
+        assert_eq!(end.q, [0.0]);
+        // under an effort: m g l sin q = τ
+        let end = settle(&mut motion, at(&model, 1.5), &[-G * 0.5]).expect("finite");
+        let wanted = std::f64::consts::FRAC_PI_6;
+        assert!((end.q[0].abs() - wanted).abs() < 1e-3, "{}", end.q[0]);
+    }
+
+    /// Newton's method doubles the digits in each step: from 0.3 rad to round-off in three, from an equilibrium in none.
+    #[test]
+    fn newton_converges_quadratically() {
+        let model = pendulum(Dof::default());
+        let mut motion = Motion::new(&model);
+        for (start, most) in [(0.3, 4), (-0.3, 4), (0.05, 3), (0.0, 0)] {
+            let found = search(&mut motion, at(&model, start), &[0.0]).expect("finite");
+            assert!(found.succeeded() && found.state.q[0].abs() < 1e-15);
+            assert!(found.iterations <= most, "{start}: {}", found.iterations);
+            assert!(
+                (found.scale - 2.0 * G * 0.5).abs() < 1e-9,
+                "{}",
+                found.scale
+            );
+        }
+        // a long way: no step is longer than half a radian
+        let found = search(&mut motion, at(&model, 1.2), &[0.0]).expect("finite");
+        assert!(found.succeeded() && (2..=12).contains(&found.iterations));
+        assert!(found.state.q[0].abs() < 1e-15);
+    }
+
+    /// Every refusal in its own words.
+    #[test]
+    fn refusals() {
+        let told = |error: Error| error.to_string();
+        let model = pendulum(Dof::default());
+        let mut moving = at(&model, 0.0);
+        moving.base.acceleration.linear.z = 1.0;
+        let error = Linearisation::held(&model, &moving).expect_err("it moves");
+        assert_eq!(
+            told(error),
+            "the base moves: linear equations are those about a state at rest\nhint: leave out the motion of the base"
+        );
+        let effort = 2.0 * G * 0.5 + 1.0;
+        let error = Linearisation::new(&model, &at(&model, 0.1), &[effort]).expect_err("too much");
+        let message = told(error);
+        assert!(
+            message.starts_with("`pendulum` has no equilibrium near this state: ")
+                && message.contains(
+                    " N·m are left at `hinge` at the best state found\nhint: give other positions"
+                ),
+            "{message}"
+        );
+        assert_eq!(
+            told(no_inertia()),
+            "a freedom moves no inertia at this state: Zᵀ I Z is singular\nhint: give the bodies it moves a mass, or the freedom a rotor"
+        );
+    }
 }

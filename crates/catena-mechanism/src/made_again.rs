@@ -234,3 +234,89 @@ pub(crate) fn moved(old: &Model, new: &Model, state: &State) -> State {
     }
     moved
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use catena::Dynamics;
+    use catena::model::{Inertial, ModelBuilder};
+    use catena::spatial::{Pose, Sym3};
+
+    /// A joint that becomes one with more freedoms has the body where it was, with the springs and dampers that its freedoms had.
+    #[test]
+    fn weaker_joints_have_the_same_positions() {
+        use JointKind::{
+            Continuous, Cylindrical, Helical, Prismatic, Revolute, Spherical, Universal,
+        };
+        for (old, new, kept) in [
+            (Revolute, Spherical, None),
+            (Revolute, Cylindrical, Some(0)),
+            (Revolute, Universal, Some(1)),
+            (Continuous, Universal, Some(1)),
+            (Continuous, Cylindrical, Some(0)),
+            (Prismatic, Cylindrical, Some(1)),
+            (Helical, Cylindrical, Some(0)),
+            (Universal, Spherical, None),
+            (Revolute, Revolute, Some(0)),
+        ] {
+            let mut builder = ModelBuilder::new("m");
+            let body = Inertial {
+                mass: 2.0,
+                centre: Vec3::new(0.1, 0.2, 0.3),
+                tensor: Sym3::new(1.0, 1.1, 1.2, 0.0, 0.0, 0.0),
+            };
+            builder.link("a", body).link("b", body);
+            builder.joint(JointSpec::new("first", Revolute, "world", "a"));
+            let dofs = (0..old.nv()).map(|k| Dof {
+                damping: 2.0 + k as f64,
+                ..Dof::default()
+            });
+            builder.joint(JointSpec {
+                parent_from_joint: Pose::shift(Vec3::new(0.3, -0.2, 0.5)),
+                dofs: dofs.collect(),
+                ..spec("second", old, "a", "b", 0.25)
+            });
+            let model = builder.build().expect("sound");
+            let fates = [Fate::Stays, Fate::Becomes(new)];
+            let made = made_again(&model, &fates, &[], 1).expect("sound");
+            let mut state = State::neutral(&model);
+            for (q, x) in state.q.iter_mut().zip([0.4, 0.7, -0.9]) {
+                *q = x;
+            }
+            let pose = |model: &Model, state: &State| {
+                let still = vec![0.0; model.nv()];
+                let mut dynamics = Dynamics::new(model);
+                let found = dynamics.kinematics(state, &still).expect("finite");
+                found.world_from_body[2]
+            };
+            let (before, after) = (
+                pose(&model, &state),
+                pose(&made, &moved(&model, &made, &state)),
+            );
+            let turned = before.rotation.transpose() * after.rotation;
+            let apart = (turned - catena::spatial::Mat3::identity()).rows();
+            let apart = apart.iter().flatten().fold(0.0f64, |m, x| m.max(x.abs()));
+            let away = (before.translation - after.translation).norm();
+            assert!(
+                apart < 1e-15 && away < 1e-15,
+                "{old:?} {new:?}: {apart} {away}"
+            );
+            let first = made.tree().bodies[2].v;
+            let damping: Vec<f64> = (0..new.nv()).map(|k| made.dof(first + k).damping).collect();
+            let mut wanted = vec![0.0; new.nv()];
+            if let Some(kept) = kept {
+                wanted[kept] = 2.0;
+            }
+            assert_eq!(damping, wanted, "{old:?} {new:?}");
+        }
+    }
+
+    /// Wrenches of the ground stand once, those of the bodies as often as there are copies.
+    #[test]
+    fn loads_of_copies() {
+        let load = |x: f64| Force::new(Vec3::new(x, 0.0, 0.0), Vec3::zero());
+        let found = loads_side_by_side(&[load(1.0), load(2.0), load(3.0)], 2);
+        assert_eq!(found, [1.0, 2.0, 3.0, 2.0, 3.0].map(load));
+        assert!(loads_side_by_side(&[], 3).is_empty());
+    }
+}

@@ -184,7 +184,7 @@ impl SteadyMotion {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!(
-                    "this is no steady motion of `{}`: `{}` accelerates with {:.6e} {}²",
+                    "this is not a steady motion of `{}`: `{}` accelerates with {:.6e} {}²",
                     model.name(),
                     dof.name,
                     found.vdot[worst],
@@ -268,7 +268,7 @@ impl SteadyMotion {
                     dof.velocity_unit,
                 ),
             )
-            .hint("give positions nearer to a steady motion (`--q`), other velocities (`--v`), or the efforts that keep it up (`--tau`)"));
+            .hint("give positions nearer to a steady motion (`--q`), other velocities (`--v`), or the efforts that sustain it (`--tau`)"));
         }
         Ok(SteadyMotion {
             iterations: best.iterations,

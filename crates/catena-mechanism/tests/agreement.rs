@@ -3,7 +3,7 @@
 use catena::ClosedChain;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{AxisPair, ConstraintSpec, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::random::Random;
 use catena::residual::larger;
@@ -13,6 +13,7 @@ use catena::{Base, Model, ModelBuilder, State, StateView};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 use catena_testing::draw::{numbers, wrenches};
 use catena_testing::parallelogram;
+use catena_testing::random_closed;
 
 /// Random closed mechanisms that all formulations are compared on; docs/validation.md states the number.
 const MECHANISMS: usize = 500;

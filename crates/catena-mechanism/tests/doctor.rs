@@ -1,11 +1,12 @@
 //! The doctor on mechanisms whose diagnosis is known.
 
 use catena::ClosedChain;
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, State};
 use catena_mechanism::doctor::{Diagnosis, diagnose};
+use catena_testing::random_closed;
 
 fn look(name: &str, q: &[f64]) -> (Model, Diagnosis) {
     let model = embedded::model(name).expect("embedded");

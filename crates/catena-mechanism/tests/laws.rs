@@ -40,7 +40,8 @@ fn states_are_away_from_dead_points() {
 fn random_mechanisms() {
     for seed in 0..40 {
         let loops = 1 + seed as usize % 2;
-        let (mut builder, closed) = embedded::random_closed(7, loops, seed).expect("possible");
+        let (mut builder, closed) =
+            catena_testing::random_closed(7, loops, seed).expect("possible");
         // its driver may ask for velocities that the loops do not have
         builder.constraints.retain(|c| c.name != "motor");
         let model = builder.build().expect("sound");

@@ -564,7 +564,7 @@ fn what_is_not_steady_is_told() {
     let error = SteadyMotion::near(&model, &state, &[0.0; 2]).expect_err("it swings");
     let message = error.message();
     assert!(
-        message.contains("no steady motion of `conical pendulum`: `swing` accelerates"),
+        message.contains("not a steady motion of `conical pendulum`: `swing` accelerates"),
         "{error}"
     );
 }

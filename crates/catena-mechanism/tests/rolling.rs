@@ -155,7 +155,7 @@ fn a_fast_disk_stays_upright() {
     );
     // the leaning motion that falls at rest is no equilibrium of second order
     let error = Linearisation::new(&model, &State::start(&model), &[0.0; 6]).expect_err("rolls");
-    assert!(error.message().contains("limits velocities"), "{error}");
+    assert!(error.message().contains("constrains velocities"), "{error}");
     // pushed, it does not go on steadily
     let error = SteadyMotion::new(
         &model,
@@ -163,7 +163,7 @@ fn a_fast_disk_stays_upright() {
         &[1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
     )
     .expect_err("pushed");
-    assert!(error.message().contains("no steady motion"), "{error}");
+    assert!(error.message().contains("not a steady motion"), "{error}");
 }
 
 fn bicycle(speed: f64) -> SteadyMotion {

@@ -2,12 +2,13 @@
 
 use catena::ClosedChain;
 use catena::model::Dof;
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::random::Random;
 use catena::simulate::{Drift, Inputs, Sample, Simulation, Stop, StopKind};
 use catena::{Dynamics, Model, State};
 use catena_mechanism::{ByFormulation, Formulation, Mechanism};
 use catena_testing::draw::{numbers, wrenches};
+use catena_testing::random_closed;
 use catena_testing::runs::{explicit, forty_samples, run, to_the_end};
 use catena_testing::{assert_close, parallelogram};
 use std::sync::atomic::Ordering;

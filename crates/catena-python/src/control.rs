@@ -10,30 +10,44 @@ use catena::model::{Actuator, Sensor};
 use catena::simulate::{Controller, Gains, Law, StateFunction, Table};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Model, State};
-use numpy::npyffi::flags::NPY_ARRAY_WRITEABLE;
-use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
+use numpy::npyffi::flags::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::npyffi::objects::PyArrayObject;
+use numpy::{PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The exception that a Python function has raised, until it is collected.
-pub type Raised = Arc<Mutex<Option<PyErr>>>;
+#[derive(Clone, Default)]
+pub struct Raised(Arc<Kept>);
 
-/// The exception.
-pub fn taken(raised: &Raised) -> Option<PyErr> {
-    raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+#[derive(Default)]
+struct Kept {
+    error: Mutex<Option<PyErr>>,
+    /// Whether there is one: asked at every step.
+    is_some: AtomicBool,
 }
 
-pub fn has_raised(raised: &Raised) -> bool {
-    let kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.is_some()
-}
+impl Raised {
+    /// Takes the exception.
+    pub fn take(&self) -> Option<PyErr> {
+        let mut error = self.0.error.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.is_some.store(false, Ordering::Release);
+        error.take()
+    }
 
-fn keep(raised: &Raised, error: PyErr) {
-    let mut kept = raised.lock().unwrap_or_else(PoisonError::into_inner);
-    // the first one caused the others
-    kept.get_or_insert(error);
+    pub fn is_some(&self) -> bool {
+        self.0.is_some.load(Ordering::Acquire)
+    }
+
+    pub fn keep(&self, new: PyErr) {
+        let mut error = self.0.error.lock().unwrap_or_else(PoisonError::into_inner);
+        // the first one caused the others
+        error.get_or_insert(new);
+        self.0.is_some.store(true, Ordering::Release);
+    }
 }
 
 /// Reason why Python ended a run.
@@ -68,28 +82,40 @@ impl Handed {
 }
 
 /// An array of these numbers: an existing one without other references and of unchanged layout, or a new one.
-#[allow(unsafe_code)]
 fn refilled<'py>(
     py: Python<'py>,
     array: Option<Py<PyArray1<f64>>>,
     numbers: &[f64],
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     if let Some(array) = array
-        // SAFETY: a pointer to the object that is held here.
-        && unsafe { pyo3::ffi::Py_REFCNT(array.as_ptr()) } == 1
-        // shape, type and flags of an array can be changed in place
-        && let Ok(array) = array.bind(py).cast::<PyArray1<f64>>()
-        && array.len() == numbers.len()
-        && array.is_c_contiguous()
-        // SAFETY: a pointer to the object that is held here.
-        && unsafe { (*array.as_array_ptr()).fields.flags } & NPY_ARRAY_WRITEABLE != 0
-        // SAFETY: its reference count shows that there is no other reference.
-        && let Ok(place) = unsafe { array.as_slice_mut() }
+        && refill(py, &array, numbers)
     {
-        place.copy_from_slice(numbers);
-        return Ok(array.clone());
+        return Ok(array.into_bound(py));
     }
     Ok(PyArray1::from_slice(py, numbers))
+}
+
+/// Writes the numbers into an array made for as many, if nobody else has it. Shape, type and flags of an array can be changed in place; they are
+/// read as they are in its record.
+#[allow(unsafe_code)]
+fn refill(py: Python<'_>, array: &Py<PyArray1<f64>>, numbers: &[f64]) -> bool {
+    const USABLE: i32 = NPY_ARRAY_WRITEABLE | NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    let object = array.as_ptr().cast::<PyArrayObject>();
+    // SAFETY: a pointer to an array that is held here, whose reference count shows that there is no other reference; the interpreter's lock
+    // is held. An array of one dimension has one length, and one that is contiguous, aligned and of doubles is that many doubles.
+    unsafe {
+        let fields = &(*object).fields;
+        let is_as_made = pyo3::ffi::Py_REFCNT(array.as_ptr()) == 1
+            && fields.flags & USABLE == USABLE
+            && fields.nd == 1
+            && *fields.dimensions as usize == numbers.len()
+            && fields.descr == dtype::<f64>(py).as_dtype_ptr();
+        if is_as_made {
+            let place = fields.data.cast::<f64>();
+            std::ptr::copy_nonoverlapping(numbers.as_ptr(), place, numbers.len());
+        }
+        is_as_made
+    }
 }
 
 /// Calls a Python function for efforts.
@@ -141,8 +167,11 @@ fn by_name<'py>(
 /// Efforts from a Python function, called at every stage of a step, or at its rate. One made by `catena.with_sensors` receives
 /// the readings of these sensors.
 fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
-    let (raised, handed) = (Arc::clone(raised), Handed::default());
+    let (raised, handed) = (raised.clone(), Handed::default());
     Law::with_sensors(move |t, state, measured, tau| {
+        if raised.is_some() {
+            return Err(stopped());
+        }
         let numbers = match &sensors {
             Some(_) => Some(measured.all()?),
             None => None,
@@ -160,7 +189,7 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
             )
         });
         called.map_err(|error| {
-            keep(&raised, error);
+            raised.keep(error);
             stopped()
         })
     })
@@ -168,8 +197,11 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
 
 /// A function of Python whose changes of sign are events.
 pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> StateFunction {
-    let (name, raised, handed) = (name.to_string(), Arc::clone(raised), Handed::default());
+    let (name, raised, handed) = (name.to_string(), raised.clone(), Handed::default());
     StateFunction::new(move |t, state| {
+        if raised.is_some() {
+            return 1.0;
+        }
         let called = Python::attach(|py| -> PyResult<f64> {
             let [q, v] = handed.take(py, state)?;
             let value = function.bind(py).call1((t, &q, &v))?;
@@ -188,7 +220,7 @@ pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> State
             })
         });
         called.unwrap_or_else(|error| {
-            keep(&raised, error);
+            raised.keep(error);
             1.0
         })
     })

@@ -1,8 +1,8 @@
 //! Many simulations of one structure in one call.
 
 use crate::array::{Numbers, results, states, writable};
-use crate::call::{Call, apart};
-use crate::control::{Raised, actuators, asked_controller, taken};
+use crate::call::{Call, apart, until_raised};
+use crate::control::{Raised, actuators, asked_controller};
 use crate::error::{raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::{event_functions, integrator, pushes, stops};
@@ -305,8 +305,8 @@ impl PyModel {
     }
 }
 
-/// Runs the members in parts, so that the program can be interrupted: each on a separate thread, unless functions of Python are called, which
-/// are not abandoned there.
+/// Runs the members in parts, each on a separate thread, so that the program can be interrupted. A thread that calls functions of Python is not
+/// abandoned.
 fn gather<'py>(
     py: Python<'py>,
     work: &Arc<(Ensemble, All)>,
@@ -323,14 +323,16 @@ fn gather<'py>(
         first = part.end;
         let begin = Instant::now();
         let run = match all.asks {
-            true => py.detach(|| ensemble.run(&all.part(ensemble.model(), part))),
+            true => until_raised(py, raised, || {
+                ensemble.run(&all.part(ensemble.model(), part))
+            })?,
             false => {
                 let work = Arc::clone(work);
                 apart(py, move || work.0.run(&work.1.part(work.0.model(), part)))?
             }
         };
         runs.push(run.map_err(|error| raise(py, &error))?);
-        if let Some(error) = taken(raised) {
+        if let Some(error) = raised.take() {
             return Err(error);
         }
         if begin.elapsed() < PATIENCE / 2 {

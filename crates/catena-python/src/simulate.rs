@@ -2,9 +2,7 @@
 
 use crate::array::{Array, Numbers, results, writable};
 use crate::call::{Wrenches, apart};
-use crate::control::{
-    Raised, actuators, asked_controller, event_function, has_raised, stopped, taken,
-};
+use crate::control::{Raised, actuators, asked_controller, event_function, stopped};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
@@ -517,7 +515,7 @@ impl PyModel {
             };
             let (mut simulation, mut metadata, options) = match py.detach(made) {
                 Ok(made) => made,
-                Err(error) => match taken(&raised) {
+                Err(error) => match raised.take() {
                     None => return Err(raise(py, &error)),
                     // a function has raised an exception at the start
                     Some(raised) => {
@@ -538,7 +536,7 @@ impl PyModel {
                 &raised,
                 asks,
             );
-            let ended = done.err().or_else(|| taken(&raised));
+            let ended = done.err().or_else(|| raised.take());
             let mut ended = ended.map(|error| coupled.of_tree(py, error));
             let happened = simulation.events();
             if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
@@ -577,7 +575,7 @@ impl PyModel {
                 match found {
                     Ok(error) => audit.verify(error, allowed, last.time),
                     Err(error) => {
-                        ended = Some(taken(&raised).unwrap_or_else(|| raise(py, &error)));
+                        ended = Some(raised.take().unwrap_or_else(|| raise(py, &error)));
                     }
                 }
             }
@@ -666,7 +664,7 @@ fn to_the_end(
                         return Ok(());
                     }
                     simulation.advance(samples)?;
-                    if has_raised(raised) {
+                    if raised.is_some() {
                         return Err(stopped());
                     }
                 }
@@ -684,7 +682,7 @@ fn to_the_end(
             false => py.detach(part),
         };
         if let Err(error) = moved {
-            return Err(taken(raised).unwrap_or_else(|| raise(py, &error)));
+            return Err(raised.take().unwrap_or_else(|| raise(py, &error)));
         }
         if asks {
             // lets other threads run

@@ -118,7 +118,7 @@ impl Journal {
                 return Err(error.hint("choose another name, or give --resume or --overwrite"));
             }
             if is_taken(results) {
-                let error = about(results, ErrorKind::Exists, "the results are there already");
+                let error = about(results, ErrorKind::Exists, "the results already exist");
                 return Err(error.hint("choose another name, or give --overwrite"));
             }
         }

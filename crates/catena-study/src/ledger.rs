@@ -157,7 +157,7 @@ impl Ledger {
 }
 
 fn foreign(sample: &Sample) -> Error {
-    let message = format!("sample {} is none of this study", sample.index);
+    let message = format!("sample {} does not belong to this study", sample.index);
     Error::new(ErrorKind::Input, message).hint(
         "was it computed by another version of catena? start the study again with --overwrite",
     )

@@ -154,7 +154,10 @@ impl ModelText {
         match targets.is_empty() {
             true => {
                 let hint = format!("no {kind} of `{}` has this number", self.name);
-                Err(refuse(format!("`{path}` leads to nothing"), hint))
+                Err(refuse(
+                    format!("`{path}` does not exist in the model"),
+                    hint,
+                ))
             }
             false => Ok(Pointer {
                 targets,

@@ -372,8 +372,8 @@ pub fn optimize(
     })
 }
 
-const USED_UP: &str = "the number of evaluations is used up";
-const FOUND: &str = "the parameters are found to the tolerance";
+const USED_UP: &str = "the limit of evaluations is reached";
+const FOUND: &str = "the parameters have converged to the tolerance";
 const ROUND_OFF: &str = "round-off prevents further progress";
 
 /// Why a search ended, or the status with which it failed.
@@ -603,7 +603,7 @@ high = 0.1
     #[test]
     fn mistakes_are_told_with_their_line() {
         for (goal, rest, message) in [
-            ("minimise = \"bwl\"", "", "is no measure"),
+            ("minimise = \"bwl\"", "", "is not a measure"),
             (
                 "tolerance = 1e-3",
                 "",

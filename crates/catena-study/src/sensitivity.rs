@@ -9,7 +9,7 @@
 //! ```
 //!
 //! where A_Bⁱ is A with column i from B. Their standard errors come from resampling the points (bootstrap). Every other design gives
-//! Spearman's rank correlation ρ; for texts, which have no order, the correlation ratio of the ranks: η² is the share of their variance
+//! Spearman's rank correlation ρ; for strings, which have no order, the correlation ratio of the ranks: η² is the share of their variance
 //! between the texts.
 
 use crate::design::Design;

@@ -78,7 +78,7 @@ pub struct Parameter {
 pub enum SettingValue {
     /// An option without a value.
     Truth(bool),
-    /// Texts, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
+    /// Strings, in which `{name}` stands for a parameter; one, or several for options that may be repeated.
     Texts(Vec<String>),
 }
 
@@ -371,7 +371,8 @@ impl Study {
             };
             for name in texts.iter().flat_map(|text| placeholders(text)) {
                 if !names.contains(&name) {
-                    let message = format!("`{{{name}}}` in `run.{}` is no parameter", setting.key);
+                    let message =
+                        format!("`{{{name}}}` in `run.{}` is not a parameter", setting.key);
                     let error = Error::new(ErrorKind::Syntax, message).at(setting.place.clone());
                     return Err(error.hint(advice(name, &names)));
                 }

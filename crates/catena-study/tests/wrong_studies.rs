@@ -248,7 +248,7 @@ fn wrong_searches() {
             "[optimize]\nevaluations = 9",
             "[optimize] has one of `minimise` and `maximise`",
         ),
-        ("[optimize]\nminimise = \"paek\"", "is no measure"),
+        ("[optimize]\nminimise = \"paek\"", "is not a measure"),
         (
             "[optimize]\nminimise = \"peak\"\n[[constraint]]\nmeasure = \"peak\"",
             "a constraint has no bound",
@@ -268,6 +268,14 @@ fn wrong_searches() {
         (
             "[optimize]\nminimise = \"peak\"\nevaluations = 2",
             "must be a whole number from 3 to 1e6",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\nmethod = \"newton\"",
+            "must be a method of search, not the string \"newton\"",
+        ),
+        (
+            "[optimize]\nminimise = \"peak\"\nstart = 1",
+            "must be a table of parameters",
         ),
     ] {
         let found = message("[run]", &format!("{search}\n[run]"));

@@ -657,7 +657,7 @@ fn code_of_random_closed_chains() {
     for seed in 1..2000u64 {
         let size = 4 + seed as usize % 3;
         let (builder, mut state) =
-            embedded::random_closed(size, 1 + seed as usize % 2, seed).expect("possible");
+            catena_testing::random_closed(size, 1 + seed as usize % 2, seed).expect("possible");
         let model = builder.build().expect("sound");
         let mut chain = ClosedChain::new(&model);
         let (rank, values) = chain.rank(0.0, &state).expect("finite");

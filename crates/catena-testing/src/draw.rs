@@ -2,7 +2,7 @@
 
 use catena::Model;
 use catena::random::Random;
-use catena::spatial::{Force, Motion, Vec3};
+use catena::spatial::{Force, Mat3, Motion, Pose, Vec3};
 
 /// Numbers within ±`reach`.
 pub fn numbers(random: &mut Random, count: usize, reach: f64) -> Vec<f64> {
@@ -13,6 +13,14 @@ pub fn numbers(random: &mut Random, count: usize, reach: f64) -> Vec<f64> {
 pub fn vector(random: &mut Random, reach: f64) -> Vec3<f64> {
     let mut next = || random.uniform(-reach, reach);
     Vec3::new(next(), next(), next())
+}
+
+/// A pose with a translation of components within ±0.5.
+pub fn pose(random: &mut Random) -> Pose<f64> {
+    Pose::new(
+        Mat3::from_quaternion(random.quaternion()),
+        vector(random, 0.5),
+    )
 }
 
 /// A twist with components within ±1.

@@ -3,9 +3,12 @@
 //! Integration tests of every crate may use it, those of `catena` too. Unit tests of `catena` cannot: the `catena` that this crate
 //! depends on is not the one under test, and their types differ.
 
+pub mod closed;
 pub mod draw;
 pub mod elements;
 pub mod runs;
+
+pub use closed::random_closed;
 
 use catena::residual::{largest, relative, within};
 use catena::{Cpu, Model, State};

@@ -192,7 +192,7 @@ impl Live {
     /// Handles a request of the page.
     fn wish(&mut self, text: &str) -> Result<()> {
         let bad = |what: &str| Error::new(ErrorKind::Input, what.to_string());
-        let wish: Value = serde_json::from_str(text).map_err(|_| bad("a wish must be JSON"))?;
+        let wish: Value = serde_json::from_str(text).map_err(|_| bad("a request must be JSON"))?;
         let number = |key: &str, low: f64, high: f64| match &wish[key] {
             Value::Null => Ok(None),
             value => match value.as_f64() {
@@ -274,7 +274,7 @@ impl Live {
                 if here.is_empty() {
                     return Err(Error::new(
                         ErrorKind::Unsupported,
-                        "ball joints and floating bases have no position to hold: take the brakes",
+                        "ball joints and floating bases have no position to hold: use the brakes",
                     ));
                 }
                 let motion = PointToPoint::new(Profile::Cycloid, &here, &here, 1.0)?;
@@ -477,7 +477,7 @@ mod tests {
         };
         let mut balls = of("pendulum-3");
         let refusal = balls.wish(r#"{"drive": "hold"}"#).expect_err("no position");
-        assert!(refusal.message().contains("take the brakes"), "{refusal}");
+        assert!(refusal.message().contains("use the brakes"), "{refusal}");
         balls
             .wish(r#"{"run": true, "gravity": [0, 0, 0], "drive": "brake", "damping": 5}"#)
             .expect("a wish");

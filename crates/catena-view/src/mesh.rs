@@ -101,10 +101,10 @@ fn checked(mut parts: Vec<Part>) -> Result<Vec<Part>, Refusal> {
         let count = part.vertices.len();
         let is_there = |corner: &u32| (*corner as usize) < count;
         if !part.faces.iter().flatten().all(is_there) {
-            return Err("a triangle names a corner that is not there".into());
+            return Err("a triangle refers to a vertex that does not exist".into());
         }
         if !part.vertices.iter().flatten().all(|x| x.is_finite()) {
-            return Err("a corner is nowhere: a number is not finite".into());
+            return Err("a vertex is not finite".into());
         }
         part.colour = part.colour.map(|rgba| rgba.map(|x| x.clamp(0.0, 1.0)));
     }

@@ -34,9 +34,9 @@ pub struct Picture {
     pub view: String,
     /// Instead of a view: the direction from which the scene is seen, in world axes.
     pub from: Option<[f64; 3]>,
-    /// How much larger than the whole mechanism in view.
+    /// Magnification; at 1 the whole mechanism is in view.
     pub zoom: f64,
-    /// Light on dark.
+    /// Light on a dark background.
     pub dark: bool,
     /// Write the time into the picture.
     pub clock: bool,
@@ -123,7 +123,7 @@ pub fn by_browser(
         let told = told.split('<').next().unwrap_or_default();
         let movie = movie_of(told, picture.size, rate)
             .filter(|movie| movie.pictures.len() == picture.times.len())
-            .ok_or_else(|| failed("what it says of the movie is damaged".into()))?;
+            .ok_or_else(|| failed("its description of the movie is damaged".into()))?;
         return Ok(Drawn::Movie(movie.file()));
     }
     let pictures = text

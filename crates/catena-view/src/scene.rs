@@ -22,7 +22,7 @@ pub fn model_of_run(run: &Run) -> Result<Model> {
     if !model.is_object() {
         return Err(Error::new(
             ErrorKind::Input,
-            "the run does not tell its model; `catena simulate` writes runs that do",
+            "the run does not contain its model; `catena simulate` writes runs that do",
         ));
     }
     let options = catena_io::ReadOptions::default();
@@ -57,7 +57,7 @@ impl Subject {
                 ErrorKind::Input,
                 "the run holds no rows: it was stopped before its first block",
             )
-            .hint("go on with it by --resume"));
+            .hint("continue it with --resume"));
         }
         let state = motion::state_at(run, model, 0)?;
         let mut subject = Subject::new(name, model, &state);

@@ -144,7 +144,7 @@ impl Shared {
                     .header("content-type")
                     .is_some_and(|kind| kind.split(';').next() == Some("application/json"));
                 if !is_json {
-                    return Reply::refusal(415, "questions are application/json");
+                    return Reply::refusal(415, "requests must be application/json");
                 }
                 // an error is a response, too: the page shows it
                 let answer = self.ask(path, &request.body).unwrap_or_else(
@@ -152,7 +152,7 @@ impl Shared {
                 );
                 Reply::new("application/json", answer.to_string().into_bytes())
             }
-            ("GET" | "POST", _) => Reply::refusal(404, "there is nothing of this name"),
+            ("GET" | "POST", _) => Reply::refusal(404, "not found"),
             _ => Reply::refusal(405, "only GET and POST"),
         }
     }
@@ -240,11 +240,11 @@ impl Request {
         let length = match self.header("content-length").map(str::parse::<usize>) {
             None => 0,
             Some(Ok(length)) if length <= MOST_BODY => length,
-            Some(Ok(_)) => return Ok(Err(Reply::refusal(413, "the question is too long"))),
+            Some(Ok(_)) => return Ok(Err(Reply::refusal(413, "the request is too long"))),
             Some(Err(_)) => {
                 return Ok(Err(Reply::refusal(
                     400,
-                    "the length of the body is no number",
+                    "the length of the body is not a number",
                 )));
             }
         };
@@ -279,12 +279,15 @@ impl Request {
         let is_own_name =
             reached.ip().is_loopback() && host == format!("localhost:{}", reached.port());
         if host != reached.to_string() && !is_own_name {
-            return Err(Reply::refusal(403, "this server has another name"));
+            return Err(Reply::refusal(403, "the Host is not this server"));
         }
         if self.has("origin") {
             let origin = self.header("origin").unwrap_or_default();
             if origin.strip_prefix("http://") != Some(host) {
-                return Err(Reply::refusal(403, "another page has no say here"));
+                return Err(Reply::refusal(
+                    403,
+                    "requests of other origins are rejected",
+                ));
             }
         }
         match self.header("sec-fetch-site") {
@@ -294,7 +297,10 @@ impl Request {
             Some(_) if self.path == "/" && self.header("sec-fetch-mode") == Some("navigate") => {
                 Ok(())
             }
-            _ => Err(Reply::refusal(403, "another page has no say here")),
+            _ => Err(Reply::refusal(
+                403,
+                "requests of other origins are rejected",
+            )),
         }
     }
 }

@@ -255,7 +255,7 @@ impl Reader {
             .unwrap_or([1.0; 3]);
         let Some(path) = self.find(name) else {
             self.notes
-                .push(format!("link `{link}`: the mesh {name} is not there"));
+                .push(format!("link `{link}`: the mesh {name} does not exist"));
             return Vec::new();
         };
         if !self.meshes.contains_key(&path) {

@@ -1,7 +1,7 @@
 //! What the server says to friends and to strangers.
 
 use catena::model::embedded;
-use catena::{Dynamics, State};
+use catena::{Dynamics, Model, State};
 use catena_view::live::Start;
 use catena_view::scene::{Subject, scene};
 use catena_view::server::{Content, Server};
@@ -16,8 +16,13 @@ fn served(live: bool) -> u16 {
 
 fn served_on(address: Ipv4Addr, live: bool) -> u16 {
     let model = embedded::model("stanford").expect("an embedded model");
-    let scene = scene(vec![Subject::of_model("stanford", &model)], &["pose"]);
     let state = State::neutral(&model);
+    serve(address, model, state, live)
+}
+
+/// A server of a model, at a state of which its simulation begins.
+fn serve(address: Ipv4Addr, model: Model, state: State, live: bool) -> u16 {
+    let scene = scene(vec![Subject::of_model(model.name(), &model)], &["pose"]);
     let content = Content {
         scene: scene.to_string(),
         live: live.then(|| Start {
@@ -171,6 +176,11 @@ fn what_is_no_question_is_refused() {
     let is_json = "Content-Type: application/json\r\n";
     let huge = format!("POST /pose HTTP/1.1\r\n{host}{is_json}Content-Length: 99999999\r\n\r\n");
     assert_eq!(send(port, huge.as_bytes()).0, 413);
+    let no_length =
+        format!("POST /pose HTTP/1.1\r\n{host}{is_json}Content-Length: two\r\n\r\n{{}}");
+    assert_eq!(send(port, no_length.as_bytes()).0, 400);
+    let longer = format!("POST /pose HTTP/1.1\r\n{host}{is_json}Content-Length: 1\r\n\r\n{{}}");
+    assert_eq!(send(port, longer.as_bytes()).0, 400);
     let chunked = format!(
         "POST /pose HTTP/1.1\r\n{host}{is_json}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     );
@@ -215,6 +225,138 @@ fn the_engine_answers() {
     assert_eq!(body(&answer)["inertia"][2][2], inertia.row(2)[2]);
     let (_, answer) = post(port, "/findings", is_json, &question);
     assert_eq!(body(&answer)["findings"][0]["level"], "good");
+}
+
+/// A request that is cut off gets no answer, and the server goes on.
+#[test]
+fn cut_off_requests_are_left() {
+    let port = served(false);
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    for part in [
+        "".to_string(),
+        "GET / HT".into(),
+        format!("GET / HTTP/1.1\r\n{host}"),
+        format!("POST /pose HTTP/1.1\r\n{host}Content-Length: 9\r\n\r\n{{"),
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        stream.write_all(part.as_bytes()).expect("a part");
+        stream.shutdown(std::net::Shutdown::Write).expect("its end");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.is_empty(), "{part:?}");
+    }
+    assert_eq!(get(port, "/", &host).0, 200);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = taken.local_addr().expect("its address").port();
+    let content = Content {
+        scene: String::new(),
+        models: Vec::new(),
+        live: None,
+    };
+    let error = Server::bind(Ipv4Addr::LOCALHOST.into(), port, content).expect_err("it is taken");
+    assert!(
+        error
+            .message()
+            .starts_with(&format!("port {port} of 127.0.0.1 cannot be used: ")),
+        "{error}"
+    );
+    assert_eq!(
+        error.advice(),
+        Some("give another by --port, or 0 for any that is free")
+    );
+}
+
+/// The answer to a question about the only model of a server.
+fn ask(model: &Model, path: &str, question: &Value) -> Value {
+    let port = serve(
+        Ipv4Addr::LOCALHOST,
+        model.clone(),
+        State::neutral(model),
+        false,
+    );
+    let (status, answer) = post(
+        port,
+        path,
+        "Content-Type: application/json\r\n",
+        &question.to_string(),
+    );
+    assert_eq!(status, 200, "{answer}");
+    body(&answer)
+}
+
+fn told(findings: &Value) -> Vec<String> {
+    let list = findings["findings"].as_array().expect("findings");
+    list.iter()
+        .map(|one| {
+            format!(
+                "{}: {}",
+                one["level"].as_str().expect("a level"),
+                one["text"].as_str().expect("a text")
+            )
+        })
+        .collect()
+}
+
+/// Loops are closed while the coordinate that a slider moves stays, and what the doctor finds is told.
+#[test]
+fn loops_are_closed_and_examined() {
+    let model = embedded::model("four-bar-1").expect("an embedded model");
+    let q = [1.2, -1.0, 1.0];
+    let pose = ask(&model, "/pose", &json!({ "q": q, "held": 0 }));
+    assert!((pose["q"][0].as_f64().expect("a number") - 1.2).abs() < 1e-12);
+    assert!(pose["gap"].as_f64().expect("a gap") < 1e-9, "{pose}");
+    // a planar loop between joints in space: three of its six rows are not needed
+    let found = told(&ask(&model, "/findings", &json!({ "q": q })));
+    assert!(
+        found[0]
+            .starts_with("note: 3 freedoms of the tree − 5 rows = -2 by counting; 1 freedom here."),
+        "{found:?}"
+    );
+    assert!(
+        found
+            .iter()
+            .any(|text| text.starts_with("warning: 3 rows depend on the others: loads in ")),
+        "{found:?}"
+    );
+    assert!(
+        found.iter().any(|text| text.contains(" would remove ")),
+        "{found:?}"
+    );
+    // all rods in one line: a second freedom
+    let flat = told(&ask(&model, "/findings", &json!({ "q": [0.0, 0.0, 0.0] })));
+    assert!(flat.iter().any(|text| text == "warning: Singular position: 2 freedoms here, 1 freedom elsewhere."), "{flat:?}");
+    // more rows than a page waits for
+    let long = embedded::model("four-bar-100").expect("an embedded model");
+    let found = told(&ask(
+        &long,
+        "/findings",
+        &json!({ "q": State::<f64>::start(&long).q }),
+    ));
+    assert!(
+        found[0].ends_with("rows of constraints are not examined here; `catena doctor` does it."),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn large_matrices_are_refused() {
+    let model = embedded::model("chain-401").expect("an embedded model");
+    let answer = ask(&model, "/matrices", &json!({ "q": vec![0.1; 401] }));
+    assert_eq!(
+        answer["error"],
+        "matrices of more than 400 freedoms are not shown; `chain-401` has 401"
+    );
+    let wrong = ask(&model, "/findings", &json!({ "q": [1, 2] }));
+    assert!(
+        wrong["error"]
+            .as_str()
+            .is_some_and(|text| text.contains("401")),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -268,6 +410,83 @@ fn a_live_run_moves_and_is_left_when_it_is_flooded() {
         _ => false,
     });
     assert!(moved);
+}
+
+/// A page that opens a socket to the simulation.
+fn page_of(port: u16) -> tungstenite::WebSocket<TcpStream> {
+    use tungstenite::client::IntoClientRequest;
+    let mut request = format!("ws://127.0.0.1:{port}/live")
+        .into_client_request()
+        .expect("a request");
+    let origin = format!("http://127.0.0.1:{port}")
+        .parse()
+        .expect("a header");
+    request.headers_mut().insert("Origin", origin);
+    let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    tungstenite::client(request, stream).expect("a socket").0
+}
+
+/// The next text that holds a key.
+fn text_with(socket: &mut tungstenite::WebSocket<TcpStream>, key: &str) -> Value {
+    for _ in 0..1000 {
+        if let tungstenite::Message::Text(text) = socket.read().expect("a message") {
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            if !value[key].is_null() {
+                return value;
+            }
+        }
+    }
+    panic!("no text with {key}");
+}
+
+/// A wrong wish is answered, and the run goes on; one that cannot go on stops and says why.
+#[test]
+fn a_live_run_tells_its_errors() {
+    let port = served(true);
+    let mut socket = page_of(port);
+    let mut wish = |text: &str| {
+        socket
+            .send(tungstenite::Message::text(text))
+            .expect("a wish")
+    };
+    wish(r#"{"run": true}"#);
+    wish("no JSON");
+    wish(r#"{"drive": "fly"}"#);
+    let answer = text_with(&mut socket, "error");
+    assert_eq!(
+        (&answer["error"], &answer["running"]),
+        (&json!("a wish must be JSON"), &json!(true))
+    );
+    let answer = text_with(&mut socket, "error");
+    assert_eq!(answer["error"], "there is no drive `fly`");
+    // what is no text is left out, and the page that closes is left
+    socket
+        .send(tungstenite::Message::binary(vec![1, 2, 3]))
+        .expect("bytes");
+    socket
+        .send(tungstenite::Message::text(
+            r#"{"reset": true, "pull": null}"#,
+        ))
+        .expect("a wish");
+    assert!(text_with(&mut socket, "time")["running"] == true);
+    socket.close(None).expect("the end");
+    assert!(ends(&mut socket));
+
+    let model = embedded::model("planar3").expect("an embedded model");
+    let state = State::new(&model, &[0.0; 3], &[1e160; 3]).expect("a state");
+    let port = serve(Ipv4Addr::LOCALHOST, model, state, true);
+    let mut socket = page_of(port);
+    socket
+        .send(tungstenite::Message::text(r#"{"run": true}"#))
+        .expect("a wish");
+    let answer = text_with(&mut socket, "error");
+    assert_eq!(answer["running"], false);
+    assert!(
+        answer["error"]
+            .as_str()
+            .is_some_and(|text| text.contains("overflows")),
+        "{answer}"
+    );
 }
 
 /// More connections than a page needs are refused, and taken again when others have gone.

@@ -172,6 +172,128 @@ fn mjcf_shows_its_geoms() {
     assert!(notes[0].contains("lost.stl"), "{notes:?}");
 }
 
+/// Shapes of every kind, in the file's own words, with colours and places; what has no size is told.
+#[test]
+fn urdf_shapes() {
+    let folder = Folder::new("shapes");
+    std::fs::create_dir_all(folder.0.join("meshes")).expect("a folder");
+    folder.write("meshes/a.stl", stl());
+    let visual = |shape: &str| format!("<visual><geometry>{shape}</geometry></visual>");
+    let mut visuals: String = [
+        r#"<cylinder radius="0.1" length="2"/>"#,
+        r#"<sphere radius="0.3"/>"#,
+        r#"<mesh filename="package://robot/meshes/a.stl"/>"#,
+        r#"<mesh filename="file://meshes/a.stl"/>"#,
+        r#"<sphere radius="0"/>"#,
+        r#"<box size="1 2"/>"#,
+        "",
+    ]
+    .map(visual)
+    .concat();
+    visuals += r#"<visual><origin xyz="1 2 3"/><geometry><sphere radius="1"/></geometry><material name="own"><color rgba="2 0 -1 0.5"/></material></visual>"#;
+    visuals += r#"<visual><origin xyz="1 2 3"/></visual>"#;
+    let path = folder.write("r.urdf", urdf(&visuals));
+    let (shown, notes) = shown(&path);
+    assert_eq!(shown.len(), 5, "{notes:?}");
+    assert_eq!(
+        shown[0]["geometry"]["cylinder"],
+        serde_json::json!([0.1, 2.0])
+    );
+    assert_eq!(shown[1]["geometry"]["sphere"], 0.3);
+    assert_eq!(shown[2]["geometry"], shown[3]["geometry"]);
+    assert_eq!(shown[4]["pose"]["p"], serde_json::json!([1.0, 2.0, 3.0]));
+    assert_eq!(shown[4]["colour"], serde_json::json!([1.0, 0.0, 0.0, 0.5]));
+    assert_eq!(
+        notes,
+        [
+            "link `arm`: its <sphere> is not understood and not shown",
+            "link `arm`: its <box> is not understood and not shown"
+        ]
+    );
+}
+
+#[test]
+fn mjcf_shapes_and_strangers() {
+    let folder = Folder::new("mjcf-shapes");
+    let bodies = |names: [&str; 2]| {
+        names.map(|name| format!(r#"<body name="{name}"><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/><joint name="of-{name}" axis="0 0 1"/>
+            <geom type="cylinder" size="0.1 0.5"/><geom type="sphere" size="0.2"/></body>"#)).concat()
+    };
+    let file = |names| format!("<mujoco><worldbody>{}</worldbody></mujoco>", bodies(names));
+    let path = folder.write("m.xml", file(["arm", "leg"]));
+    let (visuals, notes) = shown(&path);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(visuals.len(), 4);
+    assert_eq!(
+        visuals[0]["geometry"]["cylinder"],
+        serde_json::json!([0.1, 1.0])
+    );
+    assert_eq!(visuals[1]["geometry"]["sphere"], 0.2);
+    let model = catena_io::read_model(&path, &ReadOptions::default()).expect("a model");
+    let other = folder.write("other.xml", file(["wing", "tail"]));
+    let (visuals, notes) = visual::of_file(&other, &model).expect("visuals");
+    assert!(visuals.is_empty());
+    assert!(
+        notes[0].starts_with("2 links of ") && notes[0].ends_with("such as `tail`"),
+        "{notes:?}"
+    );
+}
+
+/// A file of shapes that is no XML, or is not there, is an error and no empty picture.
+#[test]
+fn files_without_shapes_are_errors() {
+    let folder = Folder::new("no-shapes");
+    let path = folder.write("r.urdf", urdf(""));
+    let model = catena_io::read_model(&path, &ReadOptions::default()).expect("a model");
+    let broken = folder.write("broken.urdf", "<robot>");
+    let error = visual::of_file(&broken, &model).expect_err("no end");
+    assert!(
+        error.message().starts_with("not well-formed XML: "),
+        "{error}"
+    );
+    let error = visual::of_file(&folder.0.join("none.urdf"), &model).expect_err("not there");
+    assert!(
+        error.message().starts_with("the file cannot be read: "),
+        "{error}"
+    );
+}
+
+/// Meshes that would fill the memory, or that lead nowhere, are refused with the reason.
+#[test]
+fn meshes_without_sense_are_refused() {
+    let folder = Folder::new("senseless");
+    let huge = std::fs::File::create(folder.0.join("huge.stl")).expect("a file");
+    huge.set_len((64 << 20) + 1).expect("a hole is cheap");
+    folder.write("corner.gltf", gltf().replace("AACAPw", "AACAfw"));
+    folder.write(
+        "points.gltf",
+        gltf().replace("\"attributes\"", "\"mode\": 0, \"attributes\""),
+    );
+    folder.write("loose.dae", DAE.replace("<p>0 1 2", "<p>0 1 3"));
+    let mesh =
+        |name: &str| format!(r#"<visual><geometry><mesh filename="{name}"/></geometry></visual>"#);
+    // the same file twice is read, and told, once
+    let names = [
+        "huge.stl",
+        "corner.gltf",
+        "points.gltf",
+        "loose.dae",
+        "loose.dae",
+    ];
+    let path = folder.write("r.urdf", urdf(&names.map(mesh).concat()));
+    let (shown, notes) = shown(&path);
+    assert!(shown.is_empty(), "{shown:?}");
+    for (note, words) in notes.iter().zip([
+        "it is larger than 67108864 bytes",
+        "a corner is nowhere: a number is not finite",
+        "it has no triangles",
+        "a triangle names a corner that is not there",
+    ]) {
+        assert!(note.ends_with(words), "{note}");
+    }
+    assert_eq!(notes.len(), 4, "{notes:?}");
+}
+
 /// Binary files that begin like text, and files of another robot.
 #[test]
 fn binary_files_with_a_title_are_read_and_strangers_are_told() {

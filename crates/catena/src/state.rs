@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Model, Tree};
 use crate::random::Random;
 use crate::scalar::{Parameter, Scalar, Task};
-use crate::spatial::{Motion, Pose};
+use crate::spatial::{Mat3, Motion, Pose, Vec3};
 pub use crate::text::needed_and_given;
 
 /// Motion of the base (body 0), prescribed. Inertial components; linear quantities are those of the base's origin.
@@ -32,6 +32,26 @@ impl<S: Scalar> Base<S> {
 }
 
 impl Base<f64> {
+    /// Is it the base at rest at the origin of the world? A sum without branches, since every call of an algorithm asks.
+    #[inline]
+    pub fn is_fixed(&self) -> bool {
+        let Mat3 { x, y, z } = self.pose.rotation;
+        let zeros = [
+            Vec3::new(x.y, x.z, y.x),
+            Vec3::new(y.z, z.x, z.y),
+            self.pose.translation,
+            self.velocity.angular,
+            self.velocity.linear,
+            self.acceleration.angular,
+            self.acceleration.linear,
+        ];
+        let mut sum = Vec3::new((x.x - 1.0).abs(), (y.y - 1.0).abs(), (z.z - 1.0).abs());
+        for zero in zeros {
+            sum += Vec3::new(zero.x.abs(), zero.y.abs(), zero.z.abs());
+        }
+        sum.x + sum.y + sum.z == 0.0
+    }
+
     /// The motion of the base in another scalar.
     pub fn lift<S: Scalar>(&self) -> Base<S> {
         let motion = |m: Motion<f64>| Motion::new(m.angular.lift(), m.linear.lift());

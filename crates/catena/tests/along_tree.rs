@@ -2,13 +2,14 @@
 
 use catena::ClosedChain;
 use catena::algorithm::constrained::Route;
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{ConstraintSpec, Inertial, JointKind, JointSpec};
 use catena::random::Random;
 use catena::residual::{larger, largest};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
 use catena_testing::parallelogram;
+use catena_testing::random_closed;
 
 /// Accelerations and efforts Jᵀλ (which are unique, whatever the redundancy) by both routes; the larger relative difference, and
 /// that of the multipliers.

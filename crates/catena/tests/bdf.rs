@@ -547,6 +547,32 @@ fn index_3_runs_when_its_multiplier_is_declared() {
     }
 }
 
+/// k + 1 points of the past allow a step of order k and no more; the step after it may be of order k + 1.
+#[test]
+fn a_past_allows_the_order_of_its_polynomial() {
+    for k in 1..=MAX_ORDER {
+        let times: Vec<f64> = (0..=k).map(|j| -0.01 * j as f64).collect();
+        let points: Vec<[f64; 3]> = times.iter().map(|t| on_circle(*t)).collect();
+        let points: Vec<&[f64]> = points.iter().map(|p| &p[..]).collect();
+        let mut problem = circle();
+        let mut bdf = Bdf::new(3, exact_newton()).unwrap();
+        bdf.start_with_history(&mut problem, &times, &points, 0.01)
+            .unwrap();
+        let mut highest = k;
+        for _ in 0..3 {
+            let error = bdf.step_of(&mut problem, 0.01, highest + 1).unwrap_err();
+            let expected = format!(
+                "a step of order {} is not possible here; the highest is {highest}",
+                highest + 1
+            );
+            assert_eq!(error.message(), expected);
+            bdf.step_of(&mut problem, 0.01, highest).unwrap();
+            assert_eq!(bdf.order(), highest);
+            highest = (highest + 1).min(MAX_ORDER);
+        }
+    }
+}
+
 /// Passes on what it is asked, and counts it; has no names for its unknowns.
 struct Asked<P> {
     problem: P,

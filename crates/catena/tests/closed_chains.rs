@@ -3,13 +3,14 @@
 use catena::algorithm::constrained::{Axes, Stabilisation, UserConstraint, UserRows};
 use catena::algorithm::kinematics::Kinematics;
 use catena::closed_chain::{ClosedChain, Sharing};
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{ConstraintSpec, JointKind, JointSpec, Law, Rule, RuleSpec};
 use catena::random::Random;
 use catena::residual::{larger, largest};
 use catena::spatial::{Force, Motion, Pose, Vec3};
 use catena::{Dynamics, ErrorKind, Model, State};
 use catena_testing::draw::numbers;
+use catena_testing::random_closed;
 use std::f64::consts::PI;
 use std::sync::Arc;
 

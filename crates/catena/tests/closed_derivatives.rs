@@ -7,11 +7,12 @@ use catena::algorithm::constrained::{Axes, Route, Rows};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::random::Random;
 use catena::residual::larger;
 use catena::scalar::{DoubleDouble, Dual, Scalar};
 use catena::{Base, Matrix, Model, State, StateView};
+use catena_testing::random_closed;
 
 type D = Dual<f64, 1>;
 

@@ -3,11 +3,12 @@
 use catena::ClosedChain;
 use catena::error::Result;
 use catena::integrate::{self, Adaptive, FixedMethod, Method, System};
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, Law, RuleSpec};
 use catena::simulate::{Controller, Drift, Inputs, Integrator, Sample, Simulation, Table};
 use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
+use catena_testing::random_closed;
 use catena_testing::runs::{adaptive, bdf, forty_samples, try_run};
 
 fn dof(friction: f64, damping: f64) -> Vec<Dof> {

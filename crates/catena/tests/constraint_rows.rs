@@ -2,10 +2,10 @@
 
 use catena::algorithm::constrained::{Axes, Rows};
 use catena::algorithm::kinematics::{Kinematics, forward_kinematics};
-use catena::model::embedded::random_closed;
 use catena::residual::larger;
 use catena::scalar::Dual;
 use catena::{Base, Model, Scalar, State};
+use catena_testing::random_closed;
 
 fn rows<S: Scalar>(model: &Model, axes: Axes, time: S, state: &State<S>) -> Rows<S> {
     let mut kinematics = Kinematics::new(model);

@@ -686,11 +686,7 @@ fn sensors_need_a_rate_and_a_name() {
     let model = measured_pendulum(0.0);
     let start = State::new(&model, &[0.4], &[0.2]).unwrap();
     for (rate, name, wanted) in [
-        (
-            None,
-            "imu",
-            "a continuous controller cannot look at sensors",
-        ),
+        (None, "imu", "a continuous controller cannot use sensors"),
         (Some(50.0), "gyro", "model `pendulum` has no sensor `gyro`"),
     ] {
         let law = Law::with_sensors(move |_, _, sensors, _| sensors.of(name).map(|_| ()));

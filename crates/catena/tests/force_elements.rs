@@ -707,11 +707,11 @@ fn a_spring_without_length_is_named() {
         .forward(&State::neutral(&model), &[0.0], &[])
         .expect_err("no direction");
     assert_eq!(error.kind(), ErrorKind::Singular);
-    assert!(error.message().contains("spring `rope` has no length"));
+    assert!(error.message().contains("spring `rope` has zero length"));
     let error = Dynamics::new(&model)
         .mechanical_state(&State::neutral(&model))
         .expect_err("no direction");
-    assert!(error.message().contains("spring `rope` has no length"));
+    assert!(error.message().contains("spring `rope` has zero length"));
 }
 
 /// The angle of a torsion spring is that of a joint about its axis, whatever the frames of the links.

@@ -183,3 +183,31 @@ fn what_makes_no_sense_is_refused() {
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+/// Out of reach, a search ends by itself, stretched out towards the target, however many iterations it has.
+#[test]
+fn what_is_out_of_reach_ends_the_search() {
+    let model = embedded::model("stanford").expect("an embedded model");
+    let mut kinematics = InverseKinematics::new(&model);
+    let start = State::random(&model, 3);
+    let frame = model.tree().frame("tool").expect("a frame").clone();
+    let search = Search {
+        iterations: 1_000_000,
+        ..Search::default()
+    };
+    // the arm turns about z at the base: the second joint's offset of 0.1 m keeps its tool away from the axis
+    let target = Target {
+        frame,
+        position: Vec3::new(0.0, 0.0, 3.1),
+        rotation: None,
+    };
+    let goal = Goal {
+        targets: vec![target],
+        centre: None,
+    };
+    let found = kinematics.reach(&goal, &start, &search).expect("a search");
+    assert!(!found.converged);
+    let distance = found.left.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((distance - 0.1).abs() < 1e-6, "{distance}");
+    assert!(found.iterations < 10_000, "{} iterations", found.iterations);
+}

@@ -256,3 +256,14 @@ fn steps_must_go_forward() {
     );
     assert_eq!((q, v), ([0.1; 3], [0.0; 3]), "refused steps change nothing");
 }
+
+/// `embedded::model` leaves out the checks at random states: embedded models pass them all.
+#[test]
+fn embedded_models_pass_every_check() {
+    for (name, _) in embedded::NAMES {
+        let name = name.replace("SEED", "7").replace('N', "4");
+        let built = embedded::builder(&name).unwrap().build().unwrap();
+        let model = embedded::model(&name).unwrap();
+        assert_eq!(built.tree().warnings, model.tree().warnings, "{name}");
+    }
+}

@@ -652,7 +652,7 @@ fn impossible_constraints_are_told() {
             axis: Some(Vec3::zero()),
             ..wheel.clone()
         }),
-        "constraint `rule`: the axis has no length",
+        "constraint `rule`: the axis has zero length",
     );
     refused(
         contact(ContactSpec {

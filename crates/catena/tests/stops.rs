@@ -2,13 +2,14 @@
 
 use catena::ClosedChain;
 use catena::integrate::{FixedMethod, Method};
-use catena::model::embedded::{self, random_closed};
+use catena::model::embedded;
 use catena::model::{ConstraintSpec, Dof, Inertial, JointKind, JointSpec, RuleSpec};
 use catena::simulate::{
     Controller, Inputs, Integrator, Simulation, SimulationOptions, Stop, StopKind, Table,
 };
 use catena::spatial::{Sym3, Vec3};
 use catena::{Model, ModelBuilder, State};
+use catena_testing::random_closed;
 use catena_testing::runs::{Done, adaptive, bdf, forty_samples, try_run};
 
 const GRAVITY: f64 = 9.81;

@@ -3,7 +3,7 @@
 use crate::json;
 use crate::outcome::Outcome;
 use crate::table::Table;
-use catena::algorithm::{ALL, Card};
+use catena::catalogue::{ALL, Card};
 use serde_json::{Value, json};
 
 /// Lists the algorithms.

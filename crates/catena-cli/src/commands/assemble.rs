@@ -152,8 +152,8 @@ fn branch(
             format!("branch {wanted} was not found: {GUESSES} random guesses lead to {count}"),
         )
         .hint(match count {
-            0 => "the loops cannot be closed with what is held",
-            _ => "hold as many freedoms as the mechanism has (--hold), so that branches are single positions",
+            0 => "the loops cannot be closed with the held freedoms",
+            _ => "hold as many freedoms as the mechanism has (--hold), so that each branch is a single position",
         })),
     }
 }
@@ -252,7 +252,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
             Some(_) => {}
             None => {
                 text += &format!(
-                    "  singular values left out, they cost O(n m²) (more than {DENSE_ROWS} rows)\n"
+                    "  singular values left out: they cost O(n m²) (more than {DENSE_ROWS} rows)\n"
                 );
             }
         }

@@ -178,7 +178,7 @@ fn to_text(arguments: &Arguments, ran: &[Ran]) -> String {
         table.render()
     );
     text += "  error: largest difference from the reference at the end, relative to it where it is above 1\n";
-    text += "  energy: largest error of the balance of energy, work of motors, springs and dampers included\n";
+    text += "  energy: largest error of the energy balance, including the work of motors, springs and dampers\n";
     for one in ran {
         if let Some(route) = &one.route {
             text += &format!("  {}: {route}\n", one.problem.name);

@@ -67,8 +67,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             }
             if undecided > 0 {
                 text += &format!(
-                    "\n  undecided: the model is too ill-conditioned to decide in double precision: its inertia matrix, or large forces that cancel, allow a residual above {};\n  \
-                     `catena forward` and `catena evaluate` tell how many digits the accelerations have at a state\n",
+                    "\n  undecided: too ill-conditioned for double precision: the inertia matrix, or large forces that cancel, allow a residual above {};\n  \
+                     `catena forward` and `catena evaluate` print the error of the accelerations at a state\n",
                     rough(DECIDED)
                 );
             }

@@ -183,7 +183,7 @@ fn solve(
         loads.multipliers = solution.multipliers;
         let assumed = solution.assumptions.iter();
         let assumed: String = assumed.map(|text| format!("; {text}")).collect();
-        route = format!("{}, as asked{assumed}", described(*formulation));
+        route = format!("{}, as requested{assumed}", described(*formulation));
     }
     let rows = chain.rows(time, state)?;
     let mut efforts = tau.clone();
@@ -283,7 +283,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
         }
         if one.singular.smallest.is_none() {
             text += &format!(
-                "  Left out, they cost O(n m²) (more than {DENSE_ROWS} rows): singular values, the ranks nearby and loads of minimum norm over all joints.\n"
+                "  Left out because they cost O(n m²) (more than {DENSE_ROWS} rows): singular values, the ranks nearby and loads of minimum norm over all joints.\n"
             );
         }
         if let Some(remark) = one.singular.remark(model.nv()) {

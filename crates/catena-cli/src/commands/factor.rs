@@ -398,14 +398,14 @@ fn meaning(model: &Model, k: usize, is_leaf: bool) -> String {
             sources.any(|(at, _)| at.v == k)
         });
         return match leads {
-            true => format!("{what} with what follows it, all beyond free"),
-            false => format!("{what}, all beyond free"),
+            true => format!("{what} and what follows it, outboard joints free"),
+            false => format!("{what}, outboard joints free"),
         };
     }
     let is_last = k + 1 == body.v + body.kind.nv();
     let free = match is_leaf && is_last {
         true => "",
-        false => ", all beyond free",
+        false => ", outboard joints free",
     };
     format!("{what}{free}")
 }
@@ -438,7 +438,7 @@ fn to_text(model: &Model, arguments: &Arguments, factored: &[Factored]) -> Strin
             }
             None => {
                 text +=
-                    &format!("  check: left out, I is not formed for more than {LARGE} freedoms\n")
+                    &format!("  check: left out: I is not formed for more than {LARGE} freedoms\n")
             }
         }
         if !within(one.pivot_error, TOLERANCE) {
@@ -472,8 +472,8 @@ fn pivot_table(model: &Model, one: &Factored) -> String {
         .render();
     text += "  ";
     text += &words::wrapped(
-        "m̂ is what the effort works against when all beyond (later freedoms of the joint, and the joints it carries) \
-         may move; I_kk when it may not.",
+        "m̂ is the inertia that the effort works against when the outboard joints (and later freedoms of its own joint) \
+         are free; I_kk when they are locked.",
         76,
         "  ",
     );

@@ -227,7 +227,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
                 }
             ),
             None => format!(
-                "  check: Walker–Orin left out, it costs O(n³) (more than {LARGE} freedoms)\n"
+                "  check: Walker–Orin left out: it costs O(n³) (more than {LARGE} freedoms)\n"
             ),
         };
         if let Some(sharp) = &one.sharp {

@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "NAME", default_value = "c")]
     language: String,
 
-    /// Folder to write to; it is made if it is not there [default: nothing is written, the operations are counted]
+    /// Folder to write to; created if it does not exist [default: nothing is written, the operations are counted]
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
 
@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAMES", default_value = "")]
     parameters: String,
 
-    /// Rotations and lengths of the model this close to 0 or ±1 are taken for exactly that. A URDF that writes 1.5708 for
+    /// Rotations and lengths of the model this close to 0 or ±1 are set to exactly that. A URDF that writes 1.5708 for
     /// π/2 needs 1e-5
     #[arg(long, value_name = "TOLERANCE", default_value = "1e-14")]
     snap: f64,

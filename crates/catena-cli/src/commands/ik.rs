@@ -27,7 +27,7 @@ pub struct Arguments {
     #[command(flatten)]
     state: StateArgument,
 
-    /// Where a link or frame is wanted in the world: x,y,z in m, then nothing, roll,pitch,yaw (as in URDF) or a quaternion qw,qx,qy,qz; may
+    /// Target of a link or frame in the world: x,y,z in m, then nothing, roll,pitch,yaw (as in URDF) or a quaternion qw,qx,qy,qz; may
     /// be repeated
     #[arg(
         long,
@@ -37,7 +37,7 @@ pub struct Arguments {
     )]
     target: Vec<String>,
 
-    /// Where the mass centre is wanted, in m
+    /// Target of the mass centre, in m
     #[arg(long, value_name = "x,y,z", allow_hyphen_values = true)]
     centre: Option<String>,
 
@@ -45,7 +45,7 @@ pub struct Arguments {
     #[arg(long)]
     no_limits: bool,
 
-    /// What may be left, in m and rad
+    /// Largest allowed residual, in m and rad
     #[arg(long, value_name = "SIZE", default_value_t = 1e-9)]
     tolerance: f64,
 
@@ -220,8 +220,8 @@ fn to_text(model: &Model, goal: &Goal, found: &[(Situation, Reached)]) -> String
             .text("in", dofs.iter().map(|dof| unit(dof.velocity_unit)));
         if dofs.iter().any(|dof| dof.limits.is_some()) {
             table = table
-                .numbers("lowest", limit(|(low, _)| low))
-                .numbers("highest", limit(|(_, high)| high));
+                .numbers("lower", limit(|(low, _)| low))
+                .numbers("upper", limit(|(_, high)| high));
         }
         text += &format!("\n{}", table.render());
         text += &quaternion_lines(model, situation);

@@ -131,7 +131,7 @@ fn drawn_tree(model: &Model) -> String {
                 .map(|&(i, _)| (i != 0).then(|| model.inertial(i).mass)),
         );
     let footnote = match branches.is_deep {
-        true => "  Bodies right below each other in one column are carried by the one above.\n",
+        true => "  A body directly below another in the same column is its child.\n",
         false => "",
     };
     table.render() + footnote
@@ -252,25 +252,25 @@ fn freedoms(loaded: &Loaded) -> String {
     if dofs.iter().any(|dof| dof.limits.is_some()) {
         table = table
             .numbers(
-                "lowest",
+                "lower",
                 dofs.iter()
                     .map(|dof| dof.limits.and_then(|(low, _)| limit(low))),
             )
             .numbers(
-                "highest",
+                "upper",
                 dofs.iter()
                     .map(|dof| dof.limits.and_then(|(_, high)| limit(high))),
             );
     }
     if dofs.iter().any(|dof| dof.max_velocity.is_some()) {
         table = table.numbers(
-            "fastest",
+            "max velocity",
             dofs.iter().map(|dof| dof.max_velocity.and_then(limit)),
         );
     }
     if dofs.iter().any(|dof| dof.max_effort.is_some()) {
         table = table.numbers(
-            "strongest",
+            "max effort",
             dofs.iter().map(|dof| dof.max_effort.and_then(limit)),
         );
     }
@@ -312,7 +312,7 @@ fn freedoms(loaded: &Loaded) -> String {
         ),
     };
     let footnote = format!(
-        "Turning freedoms: rad, rad/s, N·m, kg·m²; sliding ones: m, m/s, N, kg.{quaternions}"
+        "Rotational freedoms: rad, rad/s, N·m, kg·m²; translational: m, m/s, N, kg.{quaternions}"
     );
     format!(
         "{}  {}\n",
@@ -332,8 +332,8 @@ fn actuators(tree: &Tree) -> String {
         .text("drives", all().map(|a| tree.dofs[a.freedom].name.clone()))
         .numbers("gear", all().map(|a| Some(a.gear)))
         .numbers("rotor kg·m²", all().map(|a| Some(a.rotor_inertia)))
-        .numbers("strongest", all().map(|a| a.max_effort))
-        .numbers("fastest", all().map(|a| a.max_velocity))
+        .numbers("max effort", all().map(|a| a.max_effort))
+        .numbers("max velocity", all().map(|a| a.max_velocity))
         .numbers("lag s", all().map(|a| Some(a.lag)));
     format!("\n{}", table.render())
 }
@@ -434,15 +434,15 @@ fn constraints(model: &Model) -> String {
     let on_velocities = match model.velocity_rows() {
         0 => String::new(),
         count => format!(
-            " {} velocities and not positions.",
+            " {} velocities only.",
             match count {
-                1 => "1 of them limits".into(),
-                n => format!("{n} of them limit"),
+                1 => "1 of them constrains".into(),
+                n => format!("{n} of them constrain"),
             }
         ),
     };
     let footnote = format!(
-        "{} on {} of the tree.{on_velocities} Rows may depend on each other: `catena assemble` finds a closed state and counts the freedoms left.",
+        "{} on {} of the tree.{on_velocities} Rows may be dependent: `catena assemble` finds a closed state and counts the freedoms left.",
         counted(rows, "row", "rows"),
         counted(model.nv(), "freedom", "freedoms"),
     );
@@ -485,7 +485,7 @@ fn force_numbers(element: &ForceElement) -> String {
             six(s.stiffness),
             six(s.damping),
             six(s.rest_length),
-            if s.tension_only { ", pulls only" } else { "" }
+            if s.tension_only { ", tension only" } else { "" }
         ),
         ForceLaw::Torsion(t) => format!(
             "{} N·m/rad, {} N·m·s/rad, {} rad",
@@ -533,7 +533,7 @@ fn graph_matrices(tree: &Tree) -> String {
             tree.incidence_matrix(),
         ),
         (
-            "T = S⁻¹, paths: −1 where joint i is on the way from the ground to body j",
+            "T = S⁻¹, paths: −1 where joint i is on the path from the ground to body j",
             tree.path_matrix(),
         ),
     ] {

@@ -53,8 +53,8 @@ pub struct Arguments {
     #[arg(long, conflicts_with = "tau")]
     hold: bool,
 
-    /// Linearize about a steady motion: find positions at which the velocities stay constant. Those given by --v imply it; without --v they are
-    /// those that the model begins with
+    /// Linearize about a steady motion: find positions at which the velocities stay constant. Velocities given by --v imply this option; without --v they are
+    /// the model's initial ones
     #[arg(long, conflicts_with = "hold")]
     steady: bool,
 
@@ -144,7 +144,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         false => to_text(&model, &found),
     });
     if has_start {
-        outcome = outcome.note("an equilibrium is a state at rest: the velocities that the model begins with are left out (--steady takes them)");
+        outcome = outcome.note("an equilibrium is a state at rest: the model's initial velocities are left out (--steady uses them)");
     }
     if let (Some(path), [one]) = (&arguments.output, &found[..]) {
         let (linear, modes) = (&one.linear, &one.modes.list);
@@ -207,7 +207,7 @@ fn find(model: &Model, hold: bool, mut situation: Situation) -> Result<Found> {
 
 fn behaviour(mode: &Mode) -> &'static str {
     match mode.behaviour() {
-        Behaviour::Free => "free: nothing opposes it",
+        Behaviour::Free => "free: no restoring force",
         Behaviour::Undamped => "oscillates",
         Behaviour::Damped => "oscillates, decays",
         Behaviour::Decaying => "decays",

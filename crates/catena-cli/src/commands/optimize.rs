@@ -23,7 +23,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE.json")]
     output: Option<PathBuf>,
 
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "output")]
     overwrite: bool,
 }
@@ -106,7 +106,7 @@ fn expect_output(path: &Path, overwrite: bool) -> Result<()> {
         return refuse(ErrorKind::Input, message, "the result is written as JSON");
     }
     if path.exists() && !overwrite {
-        let message = format!("{} is there already", path.display());
+        let message = format!("{} already exists", path.display());
         return refuse(
             ErrorKind::Exists,
             message,

@@ -43,7 +43,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     to: Option<f64>,
 
-    /// Beginning of the names of the pictures [default: the run's name without extension]
+    /// Prefix of the names of the pictures [default: the run's name without extension]
     #[arg(short, long, value_name = "PREFIX")]
     output: Option<PathBuf>,
 

@@ -35,11 +35,11 @@ pub struct Arguments {
     #[arg(long, value_name = "WxH", default_value = "800x500")]
     size: String,
 
-    /// From where
+    /// Viewpoint
     #[arg(long, value_enum, value_name = "NAME", default_value = "corner")]
     view: Standpoint,
 
-    /// From this direction instead, in world axes
+    /// Look from this direction instead, world axes
     #[arg(
         long,
         value_name = "X,Y,Z",
@@ -48,7 +48,7 @@ pub struct Arguments {
     )]
     from: Option<String>,
 
-    /// How much larger than the whole mechanism in view
+    /// Magnification; at 1 the whole mechanism is in view
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     zoom: f64,
 
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speed: f64,
 
-    /// Light on dark
+    /// Light on a dark background
     #[arg(long)]
     dark: bool,
 
@@ -72,7 +72,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 
-    /// Who draws
+    /// Renderer
     #[arg(long, value_enum, value_name = "WHO", default_value = "best")]
     with: Drawer,
 }
@@ -237,7 +237,7 @@ fn format_of(path: &Path) -> Result<Format> {
         _ => Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "the format of {} cannot be told from its name",
+                "the format of {} cannot be determined from its name",
                 path.display()
             ),
         )
@@ -251,7 +251,7 @@ fn size(text: &str) -> Result<[u32; 2]> {
     match parts.and_then(|(width, height)| side(width).zip(side(height))) {
         Some((width, height)) => Ok([width, height]),
         None => Err(
-            Error::new(ErrorKind::Input, format!("--size: `{text}` is no size"))
+            Error::new(ErrorKind::Input, format!("--size: `{text}` is not a size"))
                 .hint("two numbers from 16 to 8000, as 800x500"),
         ),
     }
@@ -264,7 +264,7 @@ fn direction(text: &str) -> Result<[f64; 3]> {
         true => Ok(direction),
         false => Err(Error::new(
             ErrorKind::Input,
-            "--from: the direction has no length",
+            "--from: the direction is zero",
         )),
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Which runs, and where the report goes.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Runs written by `catena simulate -o`: .csv, .parquet or .mcap, finished or not; several are laid over each other
+    /// Runs written by `catena simulate -o`: .csv, .parquet or .mcap, finished or not; several are overlaid
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 

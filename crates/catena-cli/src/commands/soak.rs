@@ -1,5 +1,6 @@
 //! `catena soak`: simulations and commands in one process for a given time, monitoring memory, open files and drift.
 
+use super::simulate::violated;
 use crate::number::{counted, rough, six};
 use crate::outcome::Outcome;
 use crate::{json, output, program};
@@ -128,12 +129,8 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         ));
     }
     if let Some(breach) = breach {
-        outcome.failures.push(format!(
-            "{} of the long run is off by {}, allowed {}",
-            breach.name,
-            rough(breach.worst),
-            rough(breach.allowed)
-        ));
+        let violated = violated(breach);
+        outcome.failures.push(format!("the long run: {violated}"));
     }
     Ok(outcome)
 }

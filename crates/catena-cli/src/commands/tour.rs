@@ -34,7 +34,7 @@ pub fn run() -> Result<Outcome> {
         "catena {} · rigid multibody dynamics at linear cost\n\n\
          \x20   I(q) v̇ + C(q, v) v + g(q) = τ\n\n\
          {}\n\
-         the Stanford arm of Saha (1999): five turning joints, and joint3 which slides\n",
+         the Stanford arm of Saha (1999): five revolute joints; joint3 is prismatic\n",
         env!("CARGO_PKG_VERSION"),
         one_line(&model),
     );
@@ -111,9 +111,9 @@ fn factorization(model: &Model, dynamics: &mut Dynamics, motion: &[Situation]) -
     let dofs = &model.tree().dofs;
     let table = Table::new()
         .text("freedom", dofs.iter().map(|dof| dof.name.clone()))
-        .numbers("m̂: joints beyond free", factors.d().into_iter().map(Some))
+        .numbers("m̂: outboard joints free", factors.d().into_iter().map(Some))
         .numbers(
-            "I_kk: joints beyond locked",
+            "I_kk: outboard joints locked",
             (0..dofs.len()).map(|k| Some(inertia[(k, k)])),
         )
         .text(
@@ -128,8 +128,8 @@ fn factorization(model: &Model, dynamics: &mut Dynamics, motion: &[Situation]) -
         );
     Ok(format!(
         "\nI = U D Uᵀ  at the end of the motion, in O(n), without forming I\n\n{}\n\
-         \x20 m̂ is the inertia that the motor of a joint feels when the joints beyond it\n\
-         \x20 are free to give way: the articulated-body inertia, along the joint.\n",
+         \x20 m̂ is the inertia that the motor of a joint works against when the outboard\n\
+         \x20 joints are free: the articulated-body inertia, projected onto the joint axis.\n",
         table.render()
     ))
 }

@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 /// What to look at, and how.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Model (file or embedded), or runs of `catena simulate -o`; several runs are laid over each other
+    /// Model (file or embedded), or runs of `catena simulate -o`; several runs are overlaid
     #[arg(value_name = "MODEL|RUN", required = true)]
     what: Vec<String>,
 
@@ -59,11 +59,11 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     visuals: Option<PathBuf>,
 
-    /// Address to listen on; others than 127.0.0.1 let every machine that reaches it see the page and drive it
+    /// Address to listen on; any other than 127.0.0.1 lets every machine that reaches it see the page and control the simulation
     #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
 
-    /// Port; 0 is any that is free
+    /// Port; 0 chooses a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         .collect::<Result<Vec<Sight>>>()?;
     let has_runs = sights.iter().any(|sight| sight.run.is_some());
     if sights.len() > 1 && sights.iter().any(|sight| sight.run.is_none()) {
-        return Err(bad("only runs are laid over each other").hint("give one model, or runs"));
+        return Err(bad("only runs can be overlaid").hint("give one model, or runs"));
     }
     if arguments.live && has_runs {
         return Err(bad("--live needs a model, not a run"));
@@ -123,7 +123,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     )?;
     let url = server.url();
     if !arguments.address.is_loopback() {
-        let who = "everyone who reaches this address sees the page and can drive it";
+        let who = "anyone who reaches this address sees the page and can control the simulation";
         output::complain(&format!("note: {who}"));
     }
     output::print(&match as_json {

@@ -94,8 +94,7 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
     }
     if !file.dynamics.actuation && !builder.actuators.is_empty() {
         file.notes.more.push(
-            "actuation is switched off in the file; the actuators are inputs here all the same"
-                .into(),
+            "actuation is disabled in the file; the actuators are inputs here nevertheless".into(),
         );
     }
     for (names, why) in left_out.reasons() {
@@ -115,7 +114,7 @@ pub(super) fn read(file: &mut File<'_>, bodies: &Bodies, builder: &mut ModelBuil
             "the file has no actuators"
         };
         file.notes.more.push(format!(
-            "{why}: every joint with plain coordinates is taken as driven"
+            "{why}: every joint with plain coordinates is treated as actuated"
         ));
     }
     Ok(())

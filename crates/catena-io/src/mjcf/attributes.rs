@@ -99,7 +99,7 @@ impl<'t> Attributes<'t> {
         let number = |word: &str| match word.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
             Ok(_) => Err(self.error(key, "must be finite")),
-            Err(_) => Err(self.error(key, "is not made of numbers")),
+            Err(_) => Err(self.error(key, "is not a list of numbers")),
         };
         written
             .split_whitespace()

@@ -376,7 +376,7 @@ fn expect_possible(node: Node<'_>, body: &Body) -> Result<()> {
         let message = format!("body `{}` has a free joint and others", body.name);
         return Err(node
             .error(ErrorKind::Model, message)
-            .hint("a free joint stands alone"));
+            .hint("a free joint must be the only joint of its body"));
     }
     Ok(())
 }
@@ -394,7 +394,7 @@ fn read_inertial(file: &File<'_>, node: Node<'_>) -> Result<Mass> {
         inertial.numbers("fullinertia")?,
     ) {
         (Some(_), Some(_)) => {
-            return Err(inertial.error("fullinertia", "stands beside `diaginertia`"));
+            return Err(inertial.error("fullinertia", "is given together with `diaginertia`"));
         }
         (Some(moments), None) => Sym3::new(moments.x, moments.y, moments.z, 0.0, 0.0, 0.0),
         (None, Some([xx, yy, zz, xy, xz, yz])) => Sym3::new(xx, yy, zz, xy, xz, yz),

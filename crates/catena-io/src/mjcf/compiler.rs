@@ -247,8 +247,7 @@ impl Dynamics {
         }
         for (section, key) in fluid.into_iter().zip(FLUID) {
             let Some(section) = section else { continue };
-            let what =
-                format!("<option> gives the medium a {key}: forces of a fluid are not supported");
+            let what = format!("<option> gives the medium a {key}: fluid forces are not supported");
             ignored.or_refuse("fluid", section, what)?;
         }
         if !gravity_acts {

@@ -194,7 +194,7 @@ pub(super) fn placement(
     let (from, to) = (Vec3::new(ax, ay, az), Vec3::new(bx, by, bz));
     let along = from - to;
     let rotation = turn_z_to(along).filter(|_| along.norm() > 1e-15);
-    let rotation = rotation.ok_or_else(|| element.error("fromto", "has no length"))?;
+    let rotation = rotation.ok_or_else(|| element.error("fromto", "has zero length"))?;
     Ok((Pose::new(rotation, (from + to) * 0.5), Some(along.norm())))
 }
 

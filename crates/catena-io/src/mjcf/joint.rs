@@ -101,7 +101,7 @@ impl Joint {
         if matches!(self.kind, Kind::Hinge | Kind::Slide) {
             let axis = joint.vector("axis")?.unwrap_or(Vec3::new(0.0, 0.0, 1.0));
             let unit = axis.unit().filter(|_| axis.norm() > 1e-15);
-            let unit = unit.ok_or_else(|| joint.error("axis", "has no length"))?;
+            let unit = unit.ok_or_else(|| joint.error("axis", "has zero length"))?;
             self.axis = at.rotation * unit;
             self.positions(file, joint)?;
         } else {

@@ -188,9 +188,7 @@ impl Joint {
     /// From the pose of the body at the joint's reference to that at zero.
     fn back_to_zero(&self) -> Pose<f64> {
         match self.kind {
-            Kind::Hinge if self.reference != 0.0 => {
-                Pose::new(from_axis_angle(self.axis, -self.reference), Vec3::zero())
-            }
+            Kind::Hinge => Pose::new(from_axis_angle(self.axis, -self.reference), Vec3::zero()),
             Kind::Slide => Pose::new(Mat3::identity(), self.axis * -self.reference),
             _ => Pose::identity(),
         }

@@ -88,7 +88,7 @@ fn placed(asset: &Attributes<'_>, mut surface: Surface) -> Result<Surface> {
     let origin = asset.vector("refpos")?.unwrap_or(Vec3::zero());
     let axes = match asset.numbers("refquat")? {
         Some(quaternion) => super::orientation::from_quaternion(quaternion)
-            .ok_or_else(|| asset.error("refquat", "has no length"))?,
+            .ok_or_else(|| asset.error("refquat", "has zero length"))?,
         None => catena::spatial::Mat3::identity(),
     };
     let scale = asset.vector("scale")?.unwrap_or(Vec3::new(1.0, 1.0, 1.0));
@@ -127,7 +127,7 @@ fn inline(asset: &Attributes<'_>) -> Result<Surface> {
         .map(|v| single([v[0] as f32, v[1] as f32, v[2] as f32]))
         .collect();
     if !vertices.iter().all(is_finite) {
-        return Err(asset.error("vertex", "has numbers that single precision does not hold"));
+        return Err(asset.error("vertex", "has numbers beyond the range of single precision"));
     }
     if faces.len() % 3 != 0 {
         return Err(asset.error("face", "must be groups of three numbers"));
@@ -139,7 +139,7 @@ fn inline(asset: &Attributes<'_>) -> Result<Surface> {
     let triangle = |face: &[f64]| Some([index(face[0])?, index(face[1])?, index(face[2])?]);
     let triangles: Option<Vec<[usize; 3]>> = faces.chunks_exact(3).map(triangle).collect();
     let triangles =
-        triangles.ok_or_else(|| asset.error("face", "names vertices that are not there"))?;
+        triangles.ok_or_else(|| asset.error("face", "refers to vertices that do not exist"))?;
     Ok(Surface {
         vertices,
         triangles,
@@ -230,12 +230,11 @@ fn stl(bytes: &[u8]) -> Read {
 fn msh(bytes: &[u8]) -> Read {
     let wrong = "this is not an MSH file";
     let header = bytes.get(..16).ok_or(wrong)?;
-    let mut counts = header.chunks_exact(4).map(integer);
-    let mut count = || {
-        let number = counts.next().unwrap_or(-1);
-        usize::try_from(number).map_err(|_| wrong)
-    };
-    let (vertices, normals, textures, faces) = (count()?, count()?, count()?, count()?);
+    let mut counts = [0; 4];
+    for (count, bytes) in counts.iter_mut().zip(header.chunks_exact(4)) {
+        *count = usize::try_from(integer(bytes)).map_err(|_| wrong)?;
+    }
+    let [vertices, normals, textures, faces] = counts;
     let skipped = 12 * normals + 8 * textures;
     if bytes.len() != 16 + 12 * vertices + skipped + 12 * faces {
         return Err(wrong);
@@ -255,7 +254,7 @@ fn msh(bytes: &[u8]) -> Read {
     }
     Ok(Surface {
         vertices: points.chunks_exact(12).map(|v| single(floats(v))).collect(),
-        triangles: triangles.ok_or("a face names a vertex that is not there")?,
+        triangles: triangles.ok_or("a face refers to a vertex that does not exist")?,
     })
 }
 
@@ -317,7 +316,7 @@ fn obj(text: &str) -> Read {
                 .filter(|k| *k < surface.vertices.len())
         };
         let corners: Option<Vec<usize>> = polygon.into_iter().map(corner).collect();
-        let corners = corners.ok_or("a face names a vertex that is not there")?;
+        let corners = corners.ok_or("a face refers to a vertex that does not exist")?;
         match corners[..] {
             // along the shorter diagonal
             [a, b, c, d] => {

@@ -45,13 +45,13 @@ impl Notes {
         }
         if !soft.is_empty() {
             lines.push(format!(
-                "MuJoCo treats {} softly; here they are exact, limits where they are asked to hold",
+                "MuJoCo treats {} as soft constraints; here they are exact, limits where they are enforced",
                 soft.join(", ")
             ));
         }
         if self.contacts || self.geoms > 0 {
             lines.push(format!(
-                "contacts are not modelled: {} <geom> give mass at most",
+                "contacts are not modelled: {} <geom> contribute mass at most",
                 self.geoms
             ));
         }
@@ -81,7 +81,7 @@ impl Notes {
         if !self.mocap.is_empty() {
             let names: Vec<String> = self.mocap.iter().map(|name| format!("`{name}`")).collect();
             lines.push(format!(
-                "bodies that MuJoCo's user moves stand still: {}",
+                "bodies that MuJoCo's user moves (mocap) are at rest: {}",
                 some(&names)
             ));
         }
@@ -99,7 +99,7 @@ impl Notes {
         }
         if !self.servos.is_empty() {
             lines.push(format!(
-                "servos are inputs of effort here, their set points and gains are not used: {}",
+                "servos are effort inputs here; their set points and gains are not used: {}",
                 some(&self.servos)
             ));
         }

@@ -16,7 +16,7 @@ pub(super) fn pose(attributes: &Attributes<'_>, compiler: &Compiler) -> Result<P
 /// One of `quat`, `axisangle`, `xyaxes`, `zaxis` and `euler`; the identity where none is given. The others, which a class may
 /// have set, take precedence over a quaternion.
 pub(super) fn rotation(attributes: &Attributes<'_>, compiler: &Compiler) -> Result<Mat3<f64>> {
-    let no_length = |key: &str| attributes.error(key, "has no length");
+    let no_length = |key: &str| attributes.error(key, "has zero length");
     let own = |key: &&str| attributes.node.attribute(key).is_some();
     let forms = ["quat", "axisangle", "xyaxes", "zaxis", "euler"];
     let mut given = forms.iter().filter(|key| own(key));

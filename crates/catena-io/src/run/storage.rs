@@ -393,7 +393,7 @@ pub(super) fn occurrences(bytes: &[u8], pattern: &[u8]) -> usize {
     places.filter(|part| *part == pattern).count()
 }
 
-/// Asks the storage device to keep the names in the folder of this file. Not every system can; the data are already safe.
+/// Has the storage device write the names in the folder of this file. Not every system can; the data are already safe.
 pub(super) fn synchronize_names(path: &Path) {
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();

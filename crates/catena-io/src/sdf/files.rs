@@ -148,7 +148,7 @@ impl Files {
                 return Ok(found);
             }
         }
-        let message = format!("the included `{uri}` is not there");
+        let message = format!("the included `{uri}` does not exist");
         let error = Error::new(ErrorKind::File, message).at(place.clone());
         Err(error.hint(hint))
     }

@@ -80,7 +80,7 @@ impl Notes {
         }
         if !self.plugins.is_empty() {
             lines.push(format!(
-                "plugins are not run, what they command is not applied: {}",
+                "plugins are not run, their commands are not applied: {}",
                 some(&self.plugins)
             ));
         }

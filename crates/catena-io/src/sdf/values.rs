@@ -83,7 +83,7 @@ fn list(node: Node<'_>) -> Result<Vec<f64>> {
     let numbers = words.map(|word| match word.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
         Ok(_) => Err(error(node, "must be finite")),
-        Err(_) => Err(error(node, "is not made of numbers")),
+        Err(_) => Err(error(node, "is not a list of numbers")),
     });
     numbers.collect()
 }

@@ -389,7 +389,7 @@ impl Reading<'_> {
             let missing = terms.iter().find(|(name, _)| !joints.contains(&name[..]));
             if let (Some((missing, _)), Some((name, _))) = (missing, terms.first()) {
                 let message = format!(
-                    "joint `{name}` mimics `{missing}`, which is not there: it is left free"
+                    "joint `{name}` mimics `{missing}`, which does not exist: it is left free"
                 );
                 let place = constraint.place.clone();
                 warnings.push(Warning { message, place });

@@ -154,14 +154,14 @@ impl Writing {
         if !started.is_empty() {
             let names = started.join(", ");
             self.xml
-                .comment(&format!("the state to start from is not written: {names}"));
+                .comment(&format!("the initial state is not written: {names}"));
         }
         if !model.sensors.is_empty() {
             self.xml.comment("sensors are not written");
         }
         if !fast.is_empty() {
             self.xml.comment(&format!(
-                "limits of speed are not written: {}",
+                "velocity limits are not written: {}",
                 fast.join(", ")
             ));
         }

@@ -231,7 +231,7 @@ impl Writing<'_> {
         if !started.is_empty() {
             let names = started.join(", ");
             self.xml
-                .comment(&format!("the state to start from is not written: {names}"));
+                .comment(&format!("the initial state is not written: {names}"));
         }
         let massless: Vec<&str> = model
             .links

@@ -163,4 +163,39 @@ mod tests {
         assert!(Mat::from_fn(2, 2, |_, _| 1.0).cholesky().is_none());
         assert!(Mat::from_fn(1, 1, |_, _| f64::NAN).cholesky().is_none());
     }
+
+    /// Each triangle against its own definition, columns one at a time and together, and nothing of size 0.
+    #[test]
+    fn triangles_are_solved() {
+        for n in [0, 1, 2, 5] {
+            let l = Mat::from_fn(n, n, |i, j| match j.cmp(&i) {
+                std::cmp::Ordering::Less => 0.3 * (i + 2 * j) as f64 - 0.5,
+                std::cmp::Ordering::Equal => 1.5 + i as f64,
+                std::cmp::Ordering::Greater => 0.0,
+            });
+            let a = &l * &l.transpose();
+            let factor = a.cholesky().expect("definite");
+            assert!(largest_difference(factor.l(), &l) < 1e-13);
+            for (pivot, k) in factor.pivots().into_iter().zip(0..) {
+                assert!((pivot - (1.5 + f64::from(k)).powi(2)).abs() < 1e-12);
+            }
+            let x = random(n, 2, 9);
+            let both = [
+                (factor.lower_of(&(&l * &x)), &x),
+                (factor.upper_of(&(&l.transpose() * &x)), &x),
+                (factor.solve_columns(&(&a * &x)), &x),
+            ];
+            for (found, wanted) in both {
+                assert!(largest_difference(&found, wanted) < 1e-13);
+            }
+            let one = |found: Col| {
+                let wanted = x.col(0);
+                let pairs = found.iter().zip(wanted.iter());
+                pairs.fold(0.0f64, |m, (a, b)| m.max((a - b).abs()))
+            };
+            assert!(one(factor.lower_of_column(&l * &x.col(0))) < 1e-13);
+            assert!(one(factor.upper_of_column(&l.transpose() * &x.col(0))) < 1e-13);
+            assert!(one(factor.solve(&a * &x.col(0))) < 1e-13);
+        }
+    }
 }

@@ -464,7 +464,7 @@ fn real(x: &[Complex]) -> Vec<Complex> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::random;
+    use super::super::tests::{is_orthonormal, largest_difference, random};
     use super::*;
 
     /// Largest |A x − λ x| over all pairs.
@@ -575,5 +575,357 @@ mod tests {
         assert!(residual(&chain, &found) < 1e-15);
         assert!(Mat::zeros(0, 0).eigen().expect("nothing").values.is_empty());
         assert!(Mat::from_fn(2, 2, |_, _| f64::INFINITY).eigen().is_err());
+    }
+
+    fn complex(re: f64, im: f64) -> Complex {
+        Complex { re, im }
+    }
+
+    fn draws(count: usize, seed: u64) -> Vec<Complex> {
+        let numbers = random(count, 2, seed);
+        (0..count)
+            .map(|k| complex(numbers[(k, 0)], numbers[(k, 1)]))
+            .collect()
+    }
+
+    fn close(a: Complex, b: Complex) -> bool {
+        (a - b).abs() < 1e-14
+    }
+
+    fn squared(n: usize, entry: impl Fn(usize, usize) -> Complex) -> Square {
+        let places = (0..n).flat_map(|i| (0..n).map(move |j| (i, j)));
+        Square {
+            n,
+            entries: places.map(|(i, j)| entry(i, j)).collect(),
+        }
+    }
+
+    fn product(a: &Square, b: &Square) -> Square {
+        squared(a.n, |i, j| {
+            let terms = (0..a.n).map(|k| a.at(i, k) * b.at(k, j));
+            terms.fold(Complex::ZERO, Add::add)
+        })
+    }
+
+    fn adjoint(a: &Square) -> Square {
+        squared(a.n, |i, j| a.at(j, i).conjugate())
+    }
+
+    fn apart(a: &Square, b: &Square) -> f64 {
+        let pairs = a.entries.iter().zip(&b.entries);
+        pairs.fold(0.0, |m: f64, (a, b)| m.max((*a - *b).abs()))
+    }
+
+    #[test]
+    fn complex_numbers() {
+        let (a, b) = (complex(3.0, 4.0), complex(1.0, -2.0));
+        assert_eq!(a.abs(), 5.0);
+        assert_eq!(a.conjugate(), complex(3.0, -4.0));
+        assert_eq!(a.scaled(-2.0), complex(-6.0, -8.0));
+        assert_eq!(a + b, complex(4.0, 2.0));
+        assert_eq!(a - b, complex(2.0, 6.0));
+        assert_eq!(a * b, complex(11.0, -2.0));
+        assert!(close(a / b, complex(-1.0, 2.0)));
+        // roots in the right half plane, on the axes and in every quadrant
+        for (square, root) in [
+            (complex(4.0, 0.0), complex(2.0, 0.0)),
+            (complex(-4.0, 0.0), complex(0.0, 2.0)),
+            (complex(0.0, 2.0), complex(1.0, 1.0)),
+            (complex(0.0, -2.0), complex(1.0, -1.0)),
+            (complex(3.0, 4.0), complex(2.0, 1.0)),
+            (complex(3.0, -4.0), complex(2.0, -1.0)),
+            (complex(-3.0, 4.0), complex(1.0, 2.0)),
+            (complex(-3.0, -4.0), complex(1.0, -2.0)),
+            (Complex::ZERO, Complex::ZERO),
+        ] {
+            assert!(close(square.sqrt(), root), "{square:?}");
+        }
+    }
+
+    /// A turn is unitary and leaves (r, 0), whatever vanishes; applied to rows and columns it is multiplication by G and G*.
+    #[test]
+    fn turns() {
+        let some = draws(6, 9);
+        for (x, y) in [
+            (some[0], some[1]),
+            (some[2], Complex::ZERO),
+            (Complex::ZERO, some[3]),
+            (Complex::ZERO, Complex::ZERO),
+        ] {
+            let turn = Turn::of(x, y);
+            let size = hypot(x.abs(), y.abs());
+            assert!((turn.c * turn.c + turn.s.abs() * turn.s.abs() - 1.0).abs() < 1e-15);
+            let (first, second) = (
+                x.scaled(turn.c) + turn.s * y,
+                y.scaled(turn.c) - turn.s.conjugate() * x,
+            );
+            assert!((first.abs() - size).abs() < 1e-15 && second.abs() < 1e-15);
+        }
+        let n = 4;
+        let numbers = draws(n * n, 11);
+        let a = squared(n, |i, j| numbers[i * n + j]);
+        let turn = Turn::of(some[4], some[5]);
+        let g = squared(n, |i, j| match (i, j) {
+            (1, 1) | (2, 2) => complex(turn.c, 0.0),
+            (1, 2) => turn.s,
+            (2, 1) => -turn.s.conjugate(),
+            _ => complex(f64::from(u8::from(i == j)), 0.0),
+        });
+        let mut rows = squared(n, |i, j| a.at(i, j));
+        rows.turn_rows(1, 1, turn);
+        let whole = product(&g, &a);
+        let wanted = squared(n, |i, j| if j < 1 { a.at(i, j) } else { whole.at(i, j) });
+        assert!(apart(&rows, &wanted) < 1e-15);
+        let mut columns = squared(n, |i, j| a.at(i, j));
+        columns.turn_columns(1, 3, turn);
+        let whole = product(&a, &adjoint(&g));
+        let wanted = squared(n, |i, j| if i < 3 { whole.at(i, j) } else { a.at(i, j) });
+        assert!(apart(&columns, &wanted) < 1e-15);
+    }
+
+    /// D⁻¹ A D by powers of two, after which no row and column differ by much.
+    #[test]
+    fn rows_and_columns_are_balanced() {
+        for n in [2, 3, 6] {
+            let sizes = |k: usize| 10f64.powi([4, -3, 0, 2, -6, 1][k]);
+            let inner = random(n, n, 20 + n as u64);
+            let a = Mat::from_fn(n, n, |i, j| inner[(i, j)] * sizes(i) / sizes(j));
+            let mut balanced = a.clone();
+            let scale = balance(&mut balanced);
+            assert!(scale.iter().all(|d| d.log2().fract() == 0.0), "{scale:?}");
+            let wanted = Mat::from_fn(n, n, |i, j| a[(i, j)] / scale[i] * scale[j]);
+            assert_eq!(balanced, wanted);
+            for i in 0..n {
+                let others = || (0..n).filter(move |&j| j != i);
+                let column: f64 = others().map(|j| balanced[(j, i)].abs()).sum();
+                let row: f64 = others().map(|j| balanced[(i, j)].abs()).sum();
+                assert!((0.25..4.0).contains(&(column / row)), "{column} {row}");
+            }
+        }
+        // four times as large a column as a row is halved, twice as large a row stays; what is triangular cannot be balanced
+        let pair = |above: f64, below: f64| {
+            let mut a = Mat::from_fn(2, 2, |i, j| match (i, j) {
+                (0, 1) => above,
+                (1, 0) => below,
+                _ => 7.0,
+            });
+            (balance(&mut a), a)
+        };
+        let (scale, a) = pair(1.0, 16.0);
+        assert_eq!((scale, a[(0, 1)], a[(1, 0)]), (vec![0.25, 1.0], 4.0, 4.0));
+        let (scale, a) = pair(16.0, 1.0);
+        assert_eq!((scale, a[(0, 1)], a[(1, 0)]), (vec![4.0, 1.0], 4.0, 4.0));
+        assert_eq!((a[(0, 0)], a[(1, 1)]), (7.0, 7.0));
+        for (above, below) in [(2.0, 1.0), (1.0, 1.5), (1e9, 0.0), (0.0, 1e9)] {
+            assert_eq!(pair(above, below).0, [1.0; 2], "{above} {below}");
+        }
+    }
+
+    /// Qᵀ A Q = H with an orthogonal Q and nothing below the subdiagonal, also where a column needs no reflection.
+    #[test]
+    fn hessenberg_matrices_are_similar() {
+        for n in [0, 1, 2, 3, 4, 9] {
+            let dense = random(n, n, 30 + n as u64);
+            let gaps = Mat::from_fn(n, n, |i, j| match i > 1 && j == 0 {
+                true => 0.0,
+                false => dense[(i, j)],
+            });
+            for a in [dense, gaps] {
+                let mut h = a.clone();
+                let q = hessenberg(&mut h);
+                assert!(is_orthonormal(&q));
+                let turned = &q.transpose() * &(&a * &q);
+                assert!(largest_difference(&turned, &h) < 1e-14 * (1 + n) as f64);
+                for i in 0..n {
+                    for j in 0..i.saturating_sub(1) {
+                        assert_eq!(h[(i, j)], 0.0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Z* H Z = T is triangular with a unitary Z; eigenvectors of T by substitution.
+    #[test]
+    fn triangles_are_similar() {
+        for n in [0, 1, 2, 3, 5, 12] {
+            let mut a = random(n, n, 40 + n as u64);
+            hessenberg(&mut a);
+            let h = Square::of(&a);
+            let (mut t, mut z) = (Square::of(&a), Square::of(&Mat::identity(n)));
+            triangulate(&mut t, &mut z).expect("it converges");
+            let one = Square::of(&Mat::identity(n));
+            assert!(apart(&product(&adjoint(&z), &z), &one) < 1e-13);
+            let turned = product(&adjoint(&z), &product(&h, &z));
+            assert!(apart(&turned, &t) < 1e-13);
+            for i in 0..n {
+                assert!((0..i).all(|j| t.at(i, j).abs() < 1e-15));
+                let y = substituted(&t, i, 1.0);
+                assert_eq!(y[i], Complex::ONE);
+                assert!(y[i + 1..].iter().all(|y| *y == Complex::ZERO));
+                for k in 0..n {
+                    let terms = (0..n).map(|j| t.at(k, j) * y[j]);
+                    let image = terms.fold(Complex::ZERO, Add::add);
+                    assert!((image - t.at(i, i) * y[k]).abs() < 1e-12);
+                }
+            }
+        }
+        // what does not converge is told, not looped on
+        let mut h = Square::of(&Mat::from_fn(2, 2, |_, _| 1.0));
+        *h.at_mut(0, 0) = complex(f64::NAN, 0.0);
+        let mut z = Square::of(&Mat::identity(2));
+        assert_eq!(triangulate(&mut h, &mut z), Err(Diverged));
+    }
+
+    /// Equal eigenvalues on the diagonal are separated by ε times the size.
+    #[test]
+    fn equal_eigenvalues_are_separated_by_round_off() {
+        let t = Square::of(&Mat::from_fn(2, 2, |i, j| [[3.0, 2.0], [0.0, 3.0]][i][j]));
+        let y = substituted(&t, 1, 4.0);
+        assert_eq!(y[0], complex(2.0 / (4.0 * f64::EPSILON), 0.0));
+        let t = Square::of(&Mat::from_fn(2, 2, |i, j| [[3.0, 2.0], [0.0, 5.0]][i][j]));
+        assert_eq!(substituted(&t, 1, 4.0)[0], complex(1.0, 0.0));
+    }
+
+    /// Of the eigenvalues of the last block, the one nearest to its corner.
+    #[test]
+    fn shifts_are_eigenvalues_of_the_corner() {
+        let numbers = draws(60, 50);
+        for four in numbers.chunks_exact(4) {
+            let [a, b, c, d] = [four[0], four[1], four[2], four[3]];
+            // the block at the end of a larger matrix
+            let h = squared(3, |i, j| match (i, j) {
+                (1, 1) => a,
+                (1, 2) => b,
+                (2, 1) => c,
+                (2, 2) => d,
+                _ => complex(9.0, 9.0),
+            });
+            let found = wilkinson(&h, 2);
+            let of = |x: Complex| (a - x) * (d - x) - b * c;
+            assert!(of(found).abs() < 1e-14);
+            let other = a + d - found;
+            assert!((found - d).abs() <= (other - d).abs() + 1e-14);
+        }
+        let zero = squared(2, |i, j| {
+            complex(f64::from(u8::from((i, j) == (1, 0))), 0.0)
+        });
+        assert_eq!(wilkinson(&zero, 1), Complex::ZERO);
+    }
+
+    #[test]
+    fn vectors_have_length_one_and_real_ones_no_imaginary_part() {
+        let x = unit(vec![complex(0.0, 3e200), complex(-4e200, 0.0)]);
+        assert!(close(x[0], complex(0.0, 0.6)) && close(x[1], complex(-0.8, 0.0)));
+        // a real vector times a phase
+        let phase = complex(0.6, 0.8);
+        let x: Vec<Complex> = [1.0, -2.0, 2.0]
+            .iter()
+            .map(|&x| phase.scaled(5.0 * x))
+            .collect();
+        let found = real(&x);
+        let sign = found[0].re.signum();
+        for (found, wanted) in found.iter().zip([1.0, -2.0, 2.0]) {
+            assert!(close(*found, complex(sign * wanted / 3.0, 0.0)));
+            assert_eq!(found.im, 0.0);
+        }
+        // the first of the largest entries becomes positive
+        assert!(found[1].re > 0.0);
+    }
+
+    /// Conjugates up to round-off become exact, nearest to nearest; imaginary parts of what has no partner, or of round-off, vanish.
+    #[test]
+    fn conjugates_are_paired() {
+        let mut values = [
+            complex(1.0, -2.0 + 1e-15),
+            complex(5.0, 1e-15),
+            complex(1.0, 1.0),
+            complex(1.0 + 1e-15, 2.0),
+            complex(1.0, -1.0 - 1e-15),
+            complex(5.0, -1e-15),
+        ];
+        let mut vectors: Vec<Vec<Complex>> = (0..6)
+            .map(|k| vec![complex(0.6, 0.1 * f64::from(k)), complex(0.0, 0.8)])
+            .collect();
+        let order = paired(&mut values, &mut vectors, 1e-14);
+        let sorted: Vec<Complex> = order.iter().map(|&k| values[k]).collect();
+        assert_eq!(sorted[0], complex(1.0 + 1e-15, 2.0));
+        assert_eq!(sorted[2], complex(1.0, 1.0));
+        for pair in [0, 2] {
+            assert_eq!(sorted[pair + 1], sorted[pair].conjugate());
+            let [one, other] = [order[pair], order[pair + 1]];
+            for (x, y) in vectors[one].iter().zip(&vectors[other]) {
+                assert_eq!(*y, x.conjugate());
+            }
+        }
+        assert_eq!(&order[..4], [3, 0, 2, 4]);
+        assert_eq!(sorted[4..], [complex(5.0, 0.0); 2]);
+        for &k in &order[4..] {
+            assert!(vectors[k].iter().all(|x| x.im == 0.0));
+        }
+        // alone with its imaginary part
+        let mut values = [complex(2.0, 0.5)];
+        let mut vectors = vec![vec![complex(0.0, 1.0)]];
+        assert_eq!(paired(&mut values, &mut vectors, 1e-14), [0]);
+        assert_eq!(
+            (values[0], vectors[0][0]),
+            (complex(2.0, 0.0), Complex::ONE)
+        );
+    }
+
+    /// Eigenvectors of the balanced matrix are scaled back, and of length 1.
+    #[test]
+    fn vectors_of_badly_scaled_matrices() {
+        let sizes = [1e-4, 1.0, 1e4];
+        let inner = random(3, 3, 8);
+        let a = Mat::from_fn(3, 3, |i, j| inner[(i, j)] * sizes[i] / sizes[j]);
+        let found = a.eigen().expect("it converges");
+        for (value, x) in found.values.iter().zip(&found.vectors) {
+            let square: f64 = x.iter().map(|x| x[0] * x[0] + x[1] * x[1]).sum();
+            assert!((square - 1.0).abs() < 1e-14);
+            for i in 0..3 {
+                let [mut re, mut im, mut size] = [0.0f64; 3];
+                for j in 0..3 {
+                    re += a[(i, j)] * x[j][0];
+                    im += a[(i, j)] * x[j][1];
+                    size += (a[(i, j)] * hypot(x[j][0], x[j][1])).abs();
+                }
+                re -= value[0] * x[i][0] - value[1] * x[i][1];
+                im -= value[0] * x[i][1] + value[1] * x[i][0];
+                // row by row, relative to its own terms
+                assert!(hypot(re, im) < 1e-12 * size, "{i}");
+            }
+        }
+    }
+
+    /// A defective eigenvalue in a chain: its one direction, to the accuracy of round-off.
+    #[test]
+    fn chains_have_one_direction() {
+        let a = Mat::from_fn(3, 3, |i, j| match j {
+            _ if i == j => 2.0,
+            _ if j == i + 1 => 1.0,
+            _ => 0.0,
+        });
+        let found = a.eigen().expect("it is triangular");
+        assert_eq!(found.values, [[2.0, 0.0]; 3]);
+        for x in &found.vectors {
+            assert!((x[0][0].abs() - 1.0).abs() < 1e-14 && x[0][1] == 0.0);
+        }
+        assert!(residual(&a, &found) < 1e-14);
+    }
+
+    /// Units do not matter: a matrix times a power of two has the same vectors, bit for bit.
+    #[test]
+    fn powers_of_two_change_nothing_else() {
+        let a = random(7, 7, 77);
+        let found = a.eigen().expect("it converges");
+        for power in [-90, 90] {
+            let factor = 2f64.powi(power);
+            let scaled = (factor * &a).eigen().expect("it converges");
+            assert_eq!(scaled.vectors, found.vectors);
+            for (a, b) in scaled.values.iter().zip(&found.values) {
+                assert_eq!(*a, b.map(|x| factor * x));
+            }
+        }
     }
 }

@@ -352,4 +352,118 @@ mod tests {
             }
         }
     }
+
+    /// Multiplications and divisions of each kernel, by hand.
+    #[test]
+    fn kernels_count_their_multiplications() {
+        fn counted<T>(what: impl FnOnce() -> T) -> (u64, T) {
+            let before = multiplications();
+            let made = what();
+            (multiplications() - before, made)
+        }
+        let (a, tall, columns) = (random(5, 5, 1), random(5, 3, 2), random(5, 2, 3));
+        let mut definite = &a * &a.transpose();
+        definite += &Mat::identity(5);
+        assert_eq!(counted(|| &a * &columns.col(0)).0, 25);
+        assert_eq!(counted(|| 2.0 * &tall).0, 15);
+        assert_eq!(counted(|| 2.0 * &columns.col(0)).0, 5);
+        // zeros of the left factor cost nothing
+        assert_eq!(counted(|| &Mat::identity(5) * &tall).0, 15);
+        // 1 + 2 + … of each row
+        let (count, factor) = counted(|| definite.cholesky().expect("definite"));
+        assert_eq!(count, 1 + 3 + 6 + 10 + 15);
+        assert_eq!(counted(|| factor.lower_of(&columns)).0, 2 * 15);
+        assert_eq!(counted(|| factor.upper_of(&tall)).0, 3 * 15);
+        let mut right = columns.clone();
+        let upper = factor.l().transpose();
+        assert_eq!(counted(|| solve_upper(&upper, &mut right)).0, 2 * 15);
+        // a reflection of height h: its length, and h for each of the columns it meets, there and back
+        let (count, qr) = counted(|| tall.qr());
+        assert_eq!(count, 5 * (1 + 2 * 3) + 4 * (1 + 2 * 2) + 3 * (1 + 2));
+        let of_q = |width: u64| {
+            5 * (1 + 2 * width) + 4 * (1 + 2 * (width - 1)) + 3 * (1 + 2 * (width - 2))
+        };
+        assert_eq!(counted(|| qr.q()).0, of_q(5));
+        assert_eq!(counted(|| qr.thin_q()).0, of_q(3));
+        // orthogonal rows: their decomposition, and a round of three products
+        let diagonal = Mat::from_fn(3, 3, |i, j| if i == j { 3.0 - i as f64 } else { 0.0 });
+        let of_qr = 3 * 7 + 2 * 5 + 3;
+        let (count, values) = counted(|| diagonal.singular_values());
+        assert_eq!((count, values), (of_qr + 3 * 3, Ok(vec![3.0, 2.0, 1.0])));
+        let three = Mat::from_fn(2, 2, |i, j| if i == j { 2.0 } else { 1.0 });
+        assert_eq!(counted(|| three.symmetric_eigen().is_ok()), (12 * 2, true));
+        assert_eq!(counted(|| uncounted(|| &a * &tall)).0, 0);
+    }
+
+    /// Of a matrix of two rows: products of rows, rotations of R, and of U where it is asked for.
+    #[test]
+    fn rotations_count_their_multiplications() {
+        let counted = |what: &dyn Fn(&Mat)| {
+            let a = Mat::from_fn(2, 2, |i, j| [[2.0, 1.0], [0.0, 1.0]][i][j]);
+            let before = multiplications();
+            what(&a);
+            multiplications() - before
+        };
+        let qr = counted(&|a| {
+            a.pivoted_qr();
+        });
+        assert_eq!(qr, 2 * 5 + 3);
+        let values = counted(&|a| assert!(a.singular_values().is_ok()));
+        // a round of one product of two, and one rotation of 12; the last round finds nothing to rotate
+        assert_eq!((values - qr) % 2, 0);
+        let rotations = (values - qr - 2) / 14;
+        assert_eq!(values - qr, 2 + 14 * rotations);
+        let whole = counted(&|a| assert!(a.svd().is_ok()));
+        let products = 2 * (2 * 2 * 2) + 3 + 10 + 8;
+        assert!(whole > values + 8 * rotations && whole <= values + 8 * rotations + products);
+    }
+
+    /// Products, sums and parts against their definitions; of no rows or columns, too.
+    #[test]
+    fn arithmetic() {
+        for (m, n, p) in [
+            (0, 0, 0),
+            (1, 1, 1),
+            (3, 0, 2),
+            (2, 5, 4),
+            (6, 3, 1),
+            (9, 9, 9),
+        ] {
+            let (a, b) = (random(m, n, 1), random(n, p, 2));
+            let entry = |i, j| (0..n).map(|k| a[(i, k)] * b[(k, j)]).sum();
+            assert!(largest_difference(&(&a * &b), &Mat::from_fn(m, p, entry)) < 1e-14);
+            for j in 0..p {
+                for (i, x) in (&a * &b.col(j)).iter().enumerate() {
+                    assert!((x - entry(i, j)).abs() < 1e-14);
+                }
+            }
+            assert_eq!((a.transpose().nrows(), a.transpose().ncols()), (n, m));
+            assert_eq!(a.transpose().transpose(), a);
+            let mut twice = a.clone();
+            twice += &a;
+            assert_eq!(twice, 2.0 * &a);
+        }
+        let a = Mat::from_fn(4, 3, |i, j| (10 * i + j) as f64);
+        assert_eq!(a.row(2), [20.0, 21.0, 22.0]);
+        assert_eq!(a.col(1), Col(vec![1.0, 11.0, 21.0, 31.0]));
+        assert_eq!(
+            a.subcols(1, 2),
+            Mat::from_fn(4, 2, |i, j| (10 * i + j + 1) as f64)
+        );
+        let block = a.submatrix(1, 2, 2, 1);
+        assert_eq!(block, Mat::from_fn(2, 1, |i, _| (10 * (i + 1) + 2) as f64));
+        let (x, y) = (Col(vec![1.0, 2.0]), Col(vec![3.0, 5.0]));
+        assert_eq!(x.clone() + &y, Col(vec![4.0, 7.0]));
+        assert_eq!(x.clone() - &y, Col(vec![-2.0, -3.0]));
+        assert_eq!(2.0 * &x, Col(vec![2.0, 4.0]));
+        // seven products, the last three beside the four sums
+        let numbers: Vec<f64> = (1..=7).map(f64::from).collect();
+        assert_eq!(dot(&numbers, &numbers), 140.0);
+        let (mut x, mut y) = ([1.0, 2.0], [3.0, 4.0]);
+        rotate(&mut x, &mut y, 0.6, 0.8);
+        let wanted = [[0.6 - 2.4, 1.2 - 3.2], [0.8 + 1.8, 1.6 + 2.4]];
+        for (found, wanted) in x.iter().chain(&y).zip(wanted.iter().flatten()) {
+            assert!((found - wanted).abs() < 1e-15);
+        }
+    }
 }

@@ -168,4 +168,72 @@ mod tests {
         assert_eq!(Mat::zeros(4, 3).pivoted_qr().rank(1e-9), 0);
         assert_eq!(Mat::zeros(0, 3).pivoted_qr().rank(1e-9), 0);
     }
+
+    /// A pivot is at least as long as what is left of every later column, whatever their lengths: of random matrices, of ones with columns that
+    /// nearly depend on others, and of ones whose columns differ by many orders of magnitude.
+    #[test]
+    fn pivots_are_the_longest_remainders() {
+        for seed in 1..=30 {
+            let (m, n) = (1 + seed as usize % 7, 1 + seed as usize % 11);
+            let inner = random(m, n, seed);
+            let spread = Mat::from_fn(m, n, |i, j| {
+                inner[(i, j)] * 10f64.powi([0, -5, 3, 1, -2][j % 5])
+            });
+            let near = Mat::from_fn(m, n, |i, j| inner[(i, 0)] + 1e-7 * inner[(i, j)]);
+            for a in [inner, spread, near] {
+                let qr = a.pivoted_qr();
+                let r = qr.r();
+                let mut order = qr.order().to_vec();
+                order.sort_unstable();
+                assert!(order.into_iter().eq(0..n));
+                for k in 0..m.min(n) {
+                    let pivot = r[(k, k)] * r[(k, k)];
+                    for j in k + 1..n {
+                        let rest: f64 = (k..m.min(j + 1).min(r.nrows()))
+                            .map(|i| r[(i, j)] * r[(i, j)])
+                            .sum();
+                        // remainders that were subtracted are known to a millionth of what they began with
+                        assert!(rest <= pivot * (1.0 + 1e-8), "{seed}: {rest} {pivot}");
+                    }
+                }
+                let permuted = Mat::from_fn(m, n, |i, j| a[(i, qr.order()[j])]);
+                let size = permuted.entries.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+                let apart = largest_difference(&(&qr.thin_q() * r), &permuted);
+                assert!(apart < 1e-14 * size * 10.0);
+            }
+        }
+    }
+
+    /// Of columns of equal length the first one is taken; the diagonal of R has the sign that avoids cancellation.
+    #[test]
+    fn ties_and_signs() {
+        let qr = Mat::identity(4).pivoted_qr();
+        assert_eq!(qr.order(), [0, 1, 2, 3]);
+        let column = |x: f64, y: f64| {
+            let a = Mat::from_fn(2, 1, |i, _| [x, y][i]);
+            a.qr().r()[(0, 0)]
+        };
+        assert_eq!(
+            [column(3.0, 4.0), column(-3.0, 4.0), column(0.0, 2.0)],
+            [-5.0, 5.0, 2.0]
+        );
+        // nothing to reflect
+        let zero = Mat::zeros(3, 2).qr();
+        assert_eq!(zero.q(), Mat::identity(3));
+        assert_eq!(zero.r(), &Mat::zeros(2, 2));
+    }
+
+    /// Diagonal entries of 8, 4, 2 and 0: those above a fraction of the first count.
+    #[test]
+    fn rank_is_relative_to_the_first_pivot() {
+        let a = Mat::from_fn(
+            4,
+            4,
+            |i, j| if i == j { [2.0, 8.0, 0.0, 4.0][i] } else { 0.0 },
+        );
+        let qr = a.pivoted_qr();
+        assert_eq!(qr.order()[..3], [1, 3, 0]);
+        let ranks = [0.0, 0.2, 0.25, 0.3, 0.5, 0.9, 1.0].map(|tolerance| qr.rank(tolerance));
+        assert_eq!(ranks, [3, 3, 2, 2, 1, 1, 0]);
+    }
 }

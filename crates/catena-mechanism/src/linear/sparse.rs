@@ -263,4 +263,72 @@ mod tests {
         let factors = SparseFactors::new(size, &places);
         assert_eq!(factors.rows.len(), size - 1);
     }
+
+    /// L D Lᵀ of [2 1 0; 1 4 2; 0 2 5] by hand, and its multiplications: two entries of L, each with a division and a product for its pivot, and the
+    /// products of a solution.
+    #[test]
+    fn factors_and_their_multiplications() {
+        let places = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2)];
+        let mut factors = SparseFactors::new(3, &places);
+        assert_eq!(factors.order, [0, 1, 2]);
+        let before = super::super::multiplications();
+        factors.factorize(&[2.0, 1.0, 4.0, 2.0, 5.0], &[1; 3], 1e-9, 1.0);
+        assert_eq!(super::super::multiplications() - before, 4);
+        assert_eq!(factors.values, [0.5, 2.0 / 3.5]);
+        assert_eq!(factors.rows, [1, 2]);
+        assert_eq!(factors.d, [2.0, 3.5, 5.0 - 4.0 / 3.5]);
+        let before = super::super::multiplications();
+        let mut x = [4.0, 15.0, 19.0];
+        factors.solve(&mut x);
+        assert_eq!(super::super::multiplications() - before, 2 * 2 + 3);
+        for (x, wanted) in x.iter().zip([1.0, 2.0, 3.0]) {
+            assert!((x - wanted).abs() < 1e-14);
+        }
+        // of a full matrix: k − 1 products for the k-th entry of a row before its division and its product
+        let all = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+        let mut full = SparseFactors::new(3, &all);
+        let before = super::super::multiplications();
+        full.factorize(&[2.0, 1.0, 1.0, 4.0, 2.0, 5.0], &[1; 3], 1e-9, 1.0);
+        assert_eq!(super::super::multiplications() - before, 2 + 2 + 3);
+    }
+
+    /// A pivot of exactly the least size is replaced, one above it stays.
+    #[test]
+    fn pivots_at_the_limit() {
+        let places = [(0, 0), (1, 1)];
+        let mut factors = SparseFactors::new(2, &places);
+        factors.factorize(&[1.0, 1.5], &[1, 1], 1.0, 8.0);
+        assert_eq!(factors.d, [8.0, 1.5]);
+    }
+
+    /// Fewest neighbours first, those of what was eliminated joined: a ring of six, with a chain to it. Unions of lists hold everything once.
+    #[test]
+    fn orders_of_elimination() {
+        let mut places: Vec<(usize, usize)> = (0..8).map(|k| (k, k)).collect();
+        places.extend([
+            (0, 1),
+            (1, 2),
+            (2, 3),
+            (3, 4),
+            (4, 5),
+            (0, 5),
+            (5, 6),
+            (6, 7),
+        ]);
+        assert_eq!(minimum_degree(8, &places), [7, 6, 0, 1, 2, 3, 4, 5]);
+        // a star, its middle last but one: then it has one neighbour as the other
+        let star: Vec<(usize, usize)> = (1..5).map(|k| (0, k)).collect();
+        assert_eq!(minimum_degree(5, &star), [1, 2, 3, 0, 4]);
+        let mut found = vec![9];
+        for (a, b, union) in [
+            (vec![], vec![], vec![]),
+            (vec![1, 3], vec![], vec![1, 3]),
+            (vec![], vec![2], vec![2]),
+            (vec![1, 3, 5], vec![2, 3, 7, 8], vec![1, 2, 3, 5, 7, 8]),
+            (vec![4, 6], vec![1, 4], vec![1, 4, 6]),
+        ] {
+            merge(&a, &b, &mut found);
+            assert_eq!(found, union);
+        }
+    }
 }

@@ -214,4 +214,65 @@ mod tests {
     fn what_is_no_number_is_refused() {
         assert!(Mat::from_fn(3, 3, |_, _| f64::NAN).svd().is_err());
     }
+
+    /// Sizes of nothing, and of single rows and columns.
+    #[test]
+    fn thin_matrices() {
+        for (m, n) in [(0, 0), (0, 3), (3, 0), (1, 4), (4, 1)] {
+            let a = random(m, n, 4);
+            let svd = a.svd().expect("it converges");
+            assert_eq!((svd.u.nrows(), svd.v.nrows()), (m, n));
+            assert_eq!(svd.values.len(), m.min(n));
+            assert!(is_orthonormal(&svd.u) && is_orthonormal(&svd.v));
+            assert!(largest_difference(&product(&svd), &a) < 1e-15);
+            assert_eq!(a.singular_values().expect("it converges"), svd.values);
+            let (values, v) = a.right_svd().expect("it converges");
+            assert_eq!(values, svd.values);
+            assert!(is_orthonormal(&v) && v.nrows() == n);
+        }
+    }
+
+    /// The right vectors alone are those of the decomposition, and span the null space of what depends.
+    #[test]
+    fn right_vectors() {
+        for (m, n) in [(7, 4), (4, 7), (5, 5)] {
+            let a = &random(m, 3, 5) * &random(3, n, 6);
+            let (values, v) = a.right_svd().expect("it converges");
+            assert!(is_orthonormal(&v));
+            let images = &a * &v;
+            for (j, value) in values.iter().enumerate() {
+                let length = images.col(j).iter().map(|x| x * x).sum::<f64>().sqrt();
+                assert!((length - value).abs() < 1e-14);
+            }
+            let null = images.subcols(3, n - 3);
+            assert!(largest_difference(&null, &Mat::zeros(m, n - 3)) < 1e-14);
+        }
+    }
+
+    /// [3 0; 4 5] has the singular values √45 and √5.
+    #[test]
+    fn a_closed_form() {
+        let a = Mat::from_fn(2, 2, |i, j| [[3.0, 0.0], [4.0, 5.0]][i][j]);
+        let svd = a.svd().expect("it converges");
+        for (value, square) in svd.values.iter().zip([45.0f64, 5.0]) {
+            assert!((value - square.sqrt()).abs() < 1e-15 * 8.0);
+        }
+        // v = (1, 1)/√2, (1, −1)/√2
+        assert!((svd.v[(0, 0)] - svd.v[(1, 0)]).abs() < 1e-15);
+        assert!((svd.v[(0, 1)] + svd.v[(1, 1)]).abs() < 1e-15);
+    }
+
+    /// Units do not matter: a power of two scales the values and nothing else, bit for bit.
+    #[test]
+    fn powers_of_two_change_nothing_else() {
+        let a = random(6, 5, 8);
+        let svd = a.svd().expect("it converges");
+        for power in [-90, 90] {
+            let factor = 2f64.powi(power);
+            let scaled = (factor * &a).svd().expect("it converges");
+            assert_eq!((&scaled.u, &scaled.v), (&svd.u, &svd.v));
+            let values: Vec<f64> = svd.values.iter().map(|x| factor * x).collect();
+            assert_eq!(scaled.values, values);
+        }
+    }
 }

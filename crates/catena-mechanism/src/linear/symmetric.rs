@@ -103,4 +103,34 @@ mod tests {
             assert!((value - 4.0 * half.sin().powi(2)).abs() < 1e-14);
         }
     }
+
+    /// Units do not matter: a power of two scales the values and nothing else, bit for bit.
+    #[test]
+    fn powers_of_two_change_nothing_else() {
+        let half = random(6, 6, 8);
+        let mut a = half.clone();
+        a += &half.transpose();
+        let found = a.symmetric_eigen().expect("it converges");
+        for power in [-90, 90] {
+            let factor = 2f64.powi(power);
+            let scaled = (factor * &a).symmetric_eigen().expect("it converges");
+            assert_eq!(scaled.w, found.w);
+            let values: Vec<f64> = found.values.iter().map(|x| factor * x).collect();
+            assert_eq!(scaled.values, values);
+        }
+    }
+
+    /// [1 h; h 4 h²]: the small value is 3 h² to many digits, however small h is.
+    #[test]
+    fn small_values_beside_large_ones() {
+        for h in [1e-3f64, 1e-5, 1e-7] {
+            let a = Mat::from_fn(2, 2, |i, j| [[1.0, h], [h, 4.0 * h * h]][i][j]);
+            let found = a.symmetric_eigen().expect("it converges");
+            // λ₁ λ₂ = 3 h², λ₁ + λ₂ = 1 + 4 h²
+            let large = found.values[1];
+            assert!((large - (1.0 + h * h)).abs() < 1e-15 + 4.0 * h.powi(4));
+            let small = 3.0 * h * h / large;
+            assert!((found.values[0] - small).abs() < 1e-12 * small, "{h}");
+        }
+    }
 }

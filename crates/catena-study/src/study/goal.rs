@@ -93,7 +93,7 @@ impl Study {
         let find = |item: &Item<'_>| {
             let name = item.text()?;
             let known = names.iter().position(|known| *known == name);
-            known.ok_or_else(|| item.error("is no measure").hint(advice(name, &names)))
+            known.ok_or_else(|| item.error("is not a measure").hint(advice(name, &names)))
         };
         let mut limits = Vec::new();
         for constraint in &constraints {

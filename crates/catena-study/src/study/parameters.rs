@@ -51,8 +51,8 @@ pub(super) fn parameter(table: &Table<'_>) -> Result<Parameter> {
     };
     let spread = spread(table)?;
     if let (Spread::Words(_), Some(path)) = (&spread, paths.first()) {
-        let error = path.error("takes numbers, and the values are texts");
-        return Err(error.hint("texts may stand in settings of the run, as {name}"));
+        let error = path.error("takes numbers, and the values are strings");
+        return Err(error.hint("strings may be used in settings of the run, as {name}"));
     }
     Ok(Parameter {
         name: table.require("name")?.text()?.into(),
@@ -208,7 +208,7 @@ pub(super) fn texts(list: &Item<'_>, items: &[Item<'_>]) -> Result<Vec<String>> 
     let mut texts: Vec<String> = Vec::new();
     for item in items {
         let text = item.text().map_err(|error| {
-            error.hint("values are numbers or texts, not both; a number may stand in quotes, too")
+            error.hint("values are numbers or strings, not both; a number may be quoted, too")
         })?;
         if texts.iter().any(|known| known == text) {
             return Err(list.error(&format!("has `{text}` twice")));

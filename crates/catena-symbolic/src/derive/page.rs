@@ -939,7 +939,7 @@ impl Derivation {
             rows.push(vec![
                 spans(&format!("row {}", k + 1)),
                 spans(&format!(
-                    "$\\hat{{m}}_{0} \\alpha_{{j{0}}}$: articulated body {1}, everything beyond it on free joints; part of $D U^T$ from now on",
+                    "$\\hat{{m}}_{0} \\alpha_{{j{0}}}$: articulated body {1}, all outboard joints free; part of $D U^T$ from now on",
                     k + 1,
                     tree.dofs[k].body
                 )),
@@ -1054,7 +1054,7 @@ const ELIMINATION: [&str; 3] = [
     "For $k = n, \\ldots, 2$ column $k$ above the diagonal is eliminated: $\\alpha_{ik} = l_{ik} / l_{kk}$, $E_k = 1 - \\alpha_k e_k^T$, $L_k = E_k L_{k+1}$, \
      beginning with $L_{n+1} = I$. In the end $E_2 \\ldots E_n I = L_2 = D U^T$, and the $\\alpha_{ik}$ are the entries of $U$.",
     "Every entry keeps a meaning. Before the first step $i_{ij} = p_i^T \\tilde{M}_i B_{ij} p_j$ for $j \\le i$: the wrench that the composite body $i$ (all bodies from \
-     $i$ on, locked to each other) needs when freedom $j$ accelerates, felt by freedom $i$. To eliminate freedom $k$ is to set it free of effort: after step $k$ \
+     $i$ on, locked to each other) needs when freedom $j$ accelerates, projected onto freedom $i$. To eliminate freedom $k$ is to set it free of effort: after step $k$ \
      the entries are $l_{ij}^{(k)} = p_i^T \\hat{M}_{ik} B_{ij} p_j$, with the bodies before joint $k$ still locked and those from $k$ on moving on their joints.",
     "When its own turn comes $\\hat{M}_{k,k+1} = \\hat{M}_k$ is the articulated body $k$, and the pivot $l_{kk} = \\hat{m}_k = p_k^T \\hat{M}_k p_k$. That the inertia needed \
      for one step is that of the step before, seen from the next body, is why U and D can be had in O(n).",
@@ -1073,7 +1073,7 @@ fn law(part: Part) -> (&'static str, &'static [&'static str]) {
             "Inverse dynamics, base to tips: motion",
             &[
                 "Angular velocity $\\omega_i$, angular acceleration $\\dot{\\omega}_i$ and acceleration $\\ddot{r}_i$ of the joint's origin, in the axes of body $i$; the ground \
-                 accelerates by $-g$. With $p$ the body before, $R$ the rotation of body $i$ in it and $a$ its joint:",
+                 accelerates by $-g$. With $p$ the parent body, $R$ the rotation of body $i$ in it and $a$ its joint:",
                 "$\\omega_i = R^T \\omega_p + e \\dot{q}_i$, $\\dot{\\omega}_i = R^T \\dot{\\omega}_p + e \\ddot{q}_i + \\omega_i \\times e \\dot{q}_i$, \
                  $\\ddot{r}_i = R^T (\\ddot{r}_p + \\dot{\\omega}_p \\times a + \\omega_p \\times (\\omega_p \\times a))$ for a revolute joint.",
             ],
@@ -1082,48 +1082,48 @@ fn law(part: Part) -> (&'static str, &'static [&'static str]) {
             "Force elements",
             &[
                 "Axes $R_i$ and origins $o_i$ in the world of the bodies that elements act on, and of those before them; where forces depend on velocities, the velocity $u_i$ of the \
-                 origin in the axes of body $i$. $w_i$ is the wrench of all elements on body $i$, moment then force, in its axes about its joint; it is taken off the loads.",
+                 origin in the axes of body $i$. $w_i$ is the wrench of all elements on body $i$, moment then force, in its axes about its joint; it is subtracted from the loads.",
             ],
         ),
         Part::Load => (
             "Inverse dynamics, tips to base: loads",
             &[
                 "Force $f_i = m_i \\ddot{r}_i + \\dot{\\omega}_i \\times h_i + \\omega_i \\times (\\omega_i \\times h_i) + \\sum R f_c$ and moment \
-               $n_i = h_i \\times \\ddot{r}_i + A_i \\dot{\\omega}_i + \\omega_i \\times A_i \\omega_i + \\sum (R n_c + a \\times R f_c)$ through the joint, with the bodies $c$ beyond it; \
+               $n_i = h_i \\times \\ddot{r}_i + A_i \\dot{\\omega}_i + \\omega_i \\times A_i \\omega_i + \\sum (R n_c + a \\times R f_c)$ through the joint, with the children $c$ of the body; \
                $\\tau_k = p_k^T (n_i; f_i)$.",
             ],
         ),
         Part::Composite => (
             "Inertia matrix: composite bodies",
             &[
-                "Mass $\\tilde{m}_i$, first moment $\\tilde{h}_i$ and inertia tensor $\\tilde{A}_i$ of body $i$ and all beyond it, locked to each other; $\\bar{h}_i$ and $\\bar{A}_i$ are the same \
-               in the axes of the body before. $(N_{ki}; F_{ki})$ is the wrench that body $i$ needs when freedom $k$ alone accelerates, and $I_{jk} = p_j^T (N_{ki}; F_{ki})$ for the \
+                "Mass $\\tilde{m}_i$, first moment $\\tilde{h}_i$ and inertia tensor $\\tilde{A}_i$ of body $i$ and all outboard bodies, locked to each other; $\\bar{h}_i$ and $\\bar{A}_i$ are the same \
+               in the axes of the parent. $(N_{ki}; F_{ki})$ is the wrench that body $i$ needs when freedom $k$ alone accelerates, and $I_{jk} = p_j^T (N_{ki}; F_{ki})$ for the \
                freedoms $j$ of body $i$.",
             ],
         ),
         Part::Articulated => (
             "Factors: articulated bodies",
             &[
-                "Articulated inertia $\\hat{M}_i$ of body $i$, with everything beyond on free joints: blocks $\\hat{A}$ (moment by angular acceleration), $\\hat{B}$ (moment by linear), \
+                "Articulated inertia $\\hat{M}_i$ of body $i$, with all outboard joints free: blocks $\\hat{A}$ (moment by angular acceleration), $\\hat{B}$ (moment by linear), \
                  $\\hat{C}$ (force by linear). $\\hat{\\psi}_k = \\hat{M}_i p_k$, $\\hat{m}_k = p_k^T \\hat{\\psi}_k$, $\\psi_k = \\hat{\\psi}_k / \\hat{m}_k$.",
-                "What goes to the body before is $\\hat{M}' = \\hat{M} - \\hat{\\psi} \\psi^T$, in its axes $\\bar{A}$, $\\bar{B}$, $\\bar{C}$. $D$ has the $\\hat{m}_k$, $U$ the $\\alpha_{jk} = p_j^T \\psi_k$ with $\\psi_k$ \
+                "The parent receives $\\hat{M}' = \\hat{M} - \\hat{\\psi} \\psi^T$, in its axes $\\bar{A}$, $\\bar{B}$, $\\bar{C}$. $D$ has the $\\hat{m}_k$, $U$ the $\\alpha_{jk} = p_j^T \\psi_k$ with $\\psi_k$ \
                  carried to the joint of $j$.",
             ],
         ),
         Part::Reduction => (
             "Forward dynamics, tips to base",
             &[
-                "$\\beta_k$ are the efforts of the inverse dynamics above at $\\dot{v} = 0$. $\\hat{\\tau}_k = \\tau_k - \\beta_k - p_k^T \\eta_i$; $\\eta_i + \\psi_k \\hat{\\tau}_k$ goes to the body before.",
+                "$\\beta_k$ are the efforts of the inverse dynamics above at $\\dot{v} = 0$. $\\hat{\\tau}_k = \\tau_k - \\beta_k - p_k^T \\eta_i$; $\\eta_i + \\psi_k \\hat{\\tau}_k$ is passed to the parent.",
             ],
         ),
         Part::Substitution => (
             "Forward dynamics, base to tips",
             &[
-                "$\\dot{v}_k = \\hat{\\tau}_k / \\hat{m}_k - \\psi_k^T (\\mu; \\nu)$ with the twist rate $(\\mu; \\nu)$ that the bodies before give to body $i$; $p_k \\dot{v}_k$ is added to it.",
+                "$\\dot{v}_k = \\hat{\\tau}_k / \\hat{m}_k - \\psi_k^T (\\mu; \\nu)$ with the twist rate $(\\mu; \\nu)$ that body $i$ has from its parent; $p_k \\dot{v}_k$ is added to it.",
             ],
         ),
     }
 }
 
 const TOO_LONG: &str =
-    "More terms than anybody reads: take the recursive style, or a program (catena generate).";
+    "Too many terms to read: take the recursive style, or a program (catena generate).";

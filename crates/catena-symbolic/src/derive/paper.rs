@@ -11,7 +11,7 @@
 //! base to tips   θ̈_i = τ̃_i − ψ_iᵀ μ̄_i,   μ_i = μ̄_i + p_i θ̈_i,   μ̄_i = B_ij μ_j
 //! ```
 //!
-//! with j the body before i and c the bodies beyond it. Misprints of the papers are corrected. Vectors for which they give no axes
+//! with j the parent of i and c its children. Misprints of the papers are corrected. Vectors for which they give no axes
 //! are written here in the axes of body i, so that p and M are constant; B then includes a rotation. B t is computed by way of the
 //! joint: from mass centre j by r to joint i, rotated, and from there by d to mass centre i. A joint of several freedoms has them
 //! one after another.
@@ -417,9 +417,9 @@ pub(super) const NOTATION: [&str; 2] = [
      matrices\", 1995 \"The $U D U^T$ decomposition of manipulator inertia matrix\", space \"Symbolic factorization of inertia matrix for space robot \
      simulation\". Numbers after these are those of their equations; misprints are corrected. Hats are those of 1999: $\\psi$ and $\\hat{\\psi}$ change places \
      in the other two. The last column of a table is what the page of the same model without the papers' notation calls the same thing.",
-    "$j$ is the body before body $i$, the papers' $i - 1$, and $c$ are the bodies beyond it, the papers' $i + 1$: a tree may have several. $k$ is a freedom of the joint of body $i$; a joint of \
+    "$j$ is the parent of body $i$, the papers' $i - 1$, and $c$ are its children, the papers' $i + 1$: a tree may have several. $k$ is a freedom of the joint of body $i$; a joint of \
      several freedoms has them one after the other. $C_i$ is the mass centre of body $i$; a body without mass has its origin instead. The papers leave the axes open; here everything of body $i$ \
-     is in the axes of body $i$, and what goes to another body is turned into its axes.",
+     is in the axes of body $i$, and what goes to another body is rotated into its axes.",
 ];
 
 /// Title, explanation and steps of a part.
@@ -439,7 +439,7 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
                     step(
                         "$B_{ij} = (1, 0; c_{ij} \\times, 1)$, $c_{ij} = -d_i - r_{ji}$",
                         "1999: 13, 14; 1995: 4, 6; space: 10",
-                        "rotation $R$ and joint $a_i$ in the body before",
+                        "rotation $R$ and joint $a_i$ in the parent",
                     ),
                     step(
                         "$p_k = (e; e \\times d_i)$, prismatic $(0; e)$",
@@ -486,12 +486,12 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
         Part::Elements => (
             "Force elements",
             "The papers have none. Axes $R_i$ and origins $o_i$ of the bodies that elements act on, in the world; the wrench $w_i$ of all elements on body $i$, moment then force, in its axes about its joint, is carried to \
-             $C_i$ and taken off $\\gamma_i$.",
+             $C_i$ and subtracted from $\\gamma_i$.",
             const {
                 &[step(
                     "$\\gamma_i$ without $(n - c_i \\times f; f)$ of $w_i = (n; f)$",
                     "–",
-                    "$w_i$, taken off $(n_i; f_i)$",
+                    "$w_i$, subtracted from $(n_i; f_i)$",
                 )]
             },
         ),
@@ -515,8 +515,8 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
         ),
         Part::Composite => (
             "Inertia matrix: composite bodies $\\tilde{M}_i$",
-            "$\\tilde{M}_i$ has the mass $\\tilde{m}_i$, the first moment $\\tilde{h}_i$ and the tensor $\\tilde{A}_i$ of body $i$ and all beyond it, about $C_i$. $B^T \\tilde{M} B$ goes by way of the joint: $\\tilde{h}'_i$ and $\\tilde{A}'_i$ are about the \
-             joint, $\\bar{h}_i$ and $\\bar{A}_i$ the same in the axes of the body before. $(N_{ki}; F_{ki})$ is $\\tilde{M} p_k$ carried to $C_i$ by $B^T$. Rotor inertias are added to the diagonal.",
+            "$\\tilde{M}_i$ has the mass $\\tilde{m}_i$, the first moment $\\tilde{h}_i$ and the tensor $\\tilde{A}_i$ of body $i$ and all outboard bodies, about $C_i$. $B^T \\tilde{M} B$ goes by way of the joint: $\\tilde{h}'_i$ and $\\tilde{A}'_i$ are about the \
+             joint, $\\bar{h}_i$ and $\\bar{A}_i$ the same in the axes of the parent. $(N_{ki}; F_{ki})$ is $\\tilde{M} p_k$ carried to $C_i$ by $B^T$. Rotor inertias are added to the diagonal.",
             const {
                 &[
                     step(
@@ -535,7 +535,7 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
         Part::Articulated => (
             "Factors: articulated bodies $\\hat{M}_i$, $\\psi_k$, $\\hat{m}_k$",
             "$\\hat{M}_i$ has the blocks $\\hat{A}$ (moment by angular acceleration), $\\hat{B}$ (moment by linear), $\\hat{C}$ (force by linear) about $C_i$; $\\hat{A}'$, $\\hat{B}'$, $\\hat{C}'$ are those of $\\hat{M} - \\hat{\\psi} \\psi^T$, $A'$, $B'$, $C'$ the \
-             same about the joint, $\\bar{A}$, $\\bar{B}$, $\\bar{C}$ in the axes of the body before. Rotor inertias are added to $\\hat{m}_k$. Of a free base the six freedoms are eliminated one by one, where the paper \
+             same about the joint, $\\bar{A}$, $\\bar{B}$, $\\bar{C}$ in the axes of the parent. Rotor inertias are added to $\\hat{m}_k$. Of a free base the six freedoms are eliminated one by one, where the paper \
              solves with $\\hat{I}_e$ at once (space: 19).",
             const {
                 &[
@@ -619,7 +619,7 @@ pub(super) fn law(part: Part) -> (&'static str, &'static str, &'static [PaperSte
                     step(
                         "$\\bar{\\mu}_i = B_{ij} \\mu_j$",
                         "1999: 37; 1995: 39; space: 21",
-                        "$(\\mu; \\nu)$ of the body before, carried to joint $i$",
+                        "$(\\mu; \\nu)$ of the parent, carried to joint $i$",
                     ),
                     step(
                         "$\\ddot{\\theta}_k = \\tilde{\\tau}_k - \\psi_k^T \\bar{\\mu}_i$",

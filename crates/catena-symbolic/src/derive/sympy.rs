@@ -213,7 +213,7 @@ impl Derivation {
         for (name, meaning, columns, formulas) in self.groups(e) {
             let _ = write!(text, "\n# {meaning}\n");
             let Some(formulas) = formulas else {
-                let _ = writeln!(text, "# {name} has more terms than anybody reads");
+                let _ = writeln!(text, "# {name} has too many terms to read");
                 continue;
             };
             let _ = writeln!(text, "{name} = Matrix([");

@@ -417,7 +417,7 @@ static void compare(const char *what, int count, const double *got, const double
         const double difference = size(got[k] - expected[k]) / largest;
         if (difference > worst) worst = difference;
         if (!(difference <= limit)) {
-            printf("%s[%d] is %.17g, catena says %.17g\n", what, k, got[k], expected[k]);
+            printf("%s[%d] is %.17g, expected %.17g\n", what, k, got[k], expected[k]);
             failures++;
         }
     }

@@ -137,5 +137,5 @@ const TEST_PRELUDE: &str = r#"def compare(got, expected, limit):
     largest = max(1e-3, max(abs(x) for x in expected))
     assert len(got) == len(expected)
     for k, (a, b) in enumerate(zip(got, expected)):
-        assert abs(a - b) <= limit * largest, f"entry {k} is {a}, catena says {b}"
+        assert abs(a - b) <= limit * largest, f"entry {k} is {a}, expected {b}"
 "#;

@@ -240,7 +240,7 @@ fn side_by_side<const N: usize, const W: usize, const L: usize>(samples: &[[f64;
 fn compare(got: &[f64], expected: &[f64], limit: f64) {
     let largest = expected.iter().fold(1e-3f64, |m, x| m.max(x.abs()));
     for (k, (a, b)) in got.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= limit * largest, "entry {k} is {a}, catena says {b}");
+        assert!((a - b).abs() <= limit * largest, "entry {k} is {a}, expected {b}");
     }
 }
 "#;

@@ -128,7 +128,7 @@ pub fn compile(model: &Model, options: &NativeOptions) -> Result<Compiled> {
     if let Some(loops) = generate::Loops::examined(model)? {
         if loops.has_drivers() {
             let message = format!(
-                "compiled code is given no time, which the drivers of `{}` follow",
+                "compiled code does not take the time, on which the drivers of `{}` depend",
                 model.name()
             );
             return Err(Error::new(ErrorKind::Unsupported, message).hint(
@@ -215,7 +215,7 @@ pub fn compile_family(family: Family, members: &[Model], cpu: Cpu) -> Result<Fam
             state.base = Base::fixed();
             let input = [&other.v[..], &parameters].concat();
             let found = compiled.code().try_out(&state.q, &state.v, &input);
-            let wanted = Kernel::Forward.general(&mut general, &state, &other.v)?;
+            let wanted = general.kernel_results(Kernel::Forward, &state, &other.v)?;
             let apart = difference(&found[..wanted.len()], &wanted);
             let error = ratio(apart, residual::largest(&wanted));
             judge(member, (error, Kernel::Forward))?;
@@ -311,7 +311,7 @@ fn agree(
                     continue;
                 };
                 let found = code.try_out(&state.q, &state.v, &x);
-                let wanted = kernel.general(&mut general, &state, &x)?;
+                let wanted = general.kernel_results(kernel, &state, &x)?;
                 // pivots may follow the results, and code for lanes gives no inertia matrix with derivatives
                 let count = found.len().min(wanted.len());
                 let apart = difference(&found[..count], &wanted[..count]);

@@ -94,7 +94,7 @@ impl<'a, 'i> File<'a, 'i> {
         let found = name.strip_prefix('#').and_then(|id| self.named.get(id));
         found
             .copied()
-            .ok_or_else(|| format!("it refers to `{name}`, which is not there"))
+            .ok_or_else(|| format!("it refers to `{name}`, which does not exist"))
     }
 
     /// Adds the triangles of a geometry.
@@ -120,7 +120,7 @@ impl<'a, 'i> File<'a, 'i> {
             let offset = |input: &Node<'_, '_>| {
                 let text = input.attribute("offset").unwrap_or("0");
                 text.parse::<usize>()
-                    .map_err(|_| format!("`{text}` is no offset"))
+                    .map_err(|_| format!("`{text}` is not an offset"))
             };
             let mut stride = 1;
             for input in &inputs {
@@ -140,7 +140,10 @@ impl<'a, 'i> File<'a, 'i> {
                 let all = list.text().unwrap_or_default().split_ascii_whitespace();
                 all.skip(first)
                     .step_by(stride)
-                    .map(|word| word.parse().map_err(|_| format!("`{word}` is no corner")))
+                    .map(|word| {
+                        word.parse()
+                            .map_err(|_| format!("`{word}` is not a vertex index"))
+                    })
                     .collect()
             };
             let mut faces = Vec::new();
@@ -156,8 +159,9 @@ impl<'a, 'i> File<'a, 'i> {
                         let counts = child(primitive, "vcount").and_then(|node| node.text());
                         let mut rest = &corners[..];
                         for word in counts.unwrap_or_default().split_ascii_whitespace() {
-                            let count =
-                                word.parse().map_err(|_| format!("`{word}` is no count"))?;
+                            let count = word
+                                .parse()
+                                .map_err(|_| format!("`{word}` is not a count"))?;
                             let polygon = rest.get(..count).ok_or("a polygon is not complete")?;
                             faces.extend(fan(polygon));
                             rest = &rest[count..];
@@ -217,7 +221,7 @@ fn points<'a, 'i>(source: Node<'a, 'i>, file: &File<'a, 'i>) -> Result<Vec<[f32;
             let integer = |key: &str, otherwise: usize| {
                 let text = accessor.attribute(key);
                 text.map_or(Ok(otherwise), str::parse)
-                    .map_err(|_| format!("the {key} of its positions is no number"))
+                    .map_err(|_| format!("the {key} of its positions is not a number"))
             };
             let array = file.target(accessor, "source")?;
             (array, integer("stride", 3)?, integer("offset", 0)?)
@@ -241,7 +245,7 @@ fn points<'a, 'i>(source: Node<'a, 'i>, file: &File<'a, 'i>) -> Result<Vec<[f32;
 
 fn number(word: &str) -> Result<f64, Refusal> {
     let number = word.trim().parse().ok().filter(|x: &f64| x.is_finite());
-    number.ok_or_else(|| format!("`{word}` is no number"))
+    number.ok_or_else(|| format!("`{word}` is not a number"))
 }
 
 /// The numbers in an element.
@@ -305,9 +309,127 @@ mod tests {
             ("0 0 1 90", "0 0 1", "<rotate> has 3 numbers"),
             ("1000 0 0 ", "1000 x 0 ", "`x` is no number"),
             ("COLLADA", "COLLADE", "<COLLADA>"),
+            (
+                "url=\"#scene\"",
+                "url=\"scene\"",
+                "`scene`, which is not there",
+            ),
+            ("visual_scene", "scenery", "no scene"),
+            (
+                "<rotate>0 0 1 90</rotate>",
+                "<lookat>1 1 1 0 0 0 0 0 1</lookat>",
+                "<lookat> is not understood",
+            ),
+            (
+                "<matrix>1 0 0 2000",
+                "<matrix>1 0 0",
+                "<matrix> has 15 numbers",
+            ),
+            (
+                "<translate>0 0 5",
+                "<translate>0 5",
+                "<translate> has 2 numbers",
+            ),
+            ("meter=\"0.001\"", "meter=\"mm\"", "`mm` is no number"),
+            ("POSITION", "COLOR", "its vertices have no positions"),
+            ("stride=\"3\"", "stride=\"2\"", "fewer than three numbers"),
+            (
+                "stride=\"3\"",
+                "stride=\"-3\"",
+                "the stride of its positions is no number",
+            ),
+            ("offset=\"1\"", "offset=\"one\"", "`one` is no offset"),
+            ("<p>0 0 1", "<p>0 0 -1", "`-1` is no corner"),
+            ("<vcount>4", "<vcount>four", "`four` is no count"),
+            (
+                "source=\"#numbers\"",
+                "source=\"#letters\"",
+                "`#letters`, which is not there",
+            ),
+            ("</COLLADA>", "", "unexpected end"),
         ] {
             let refusal = parts(&FILE.replace(old, new)).expect_err(wanted);
             assert!(refusal.contains(wanted), "{refusal}");
+        }
+    }
+
+    /// However its primitives are written, the square has its area.
+    #[test]
+    fn primitives_of_all_kinds() {
+        let (head, rest) = FILE.split_once("<polylist").expect("the square");
+        let (_, tail) = rest.split_once("</polylist>").expect("its end");
+        let inputs = "<input semantic=\"VERTEX\" source=\"#corners\"/>";
+        for (tag, list) in [
+            ("triangles", "<p>0 1 2 0 2 3</p>"),
+            ("tristrips", "<p>0 1 3 2</p>"),
+            ("trifans", "<p>0 1 2 3</p>"),
+            ("polygons", "<p>0 1 2 3</p>"),
+            ("polygons", "<ph><p>0 1 2 3</p><h>0 1 2</h></ph>"),
+        ] {
+            let file = format!("{head}<{tag} material=\"paint\">{inputs}{list}</{tag}>{tail}");
+            for part in parts(&file).expect(tag) {
+                let corner = |k: u32| part.vertices[k as usize].map(f64::from);
+                let area = |face: &[u32; 3]| {
+                    let [a, b, c] = face.map(corner);
+                    0.5 * ((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+                };
+                let whole: f64 = part.faces.iter().map(area).sum();
+                assert!((whole - 1.0).abs() < 1e-6, "{tag}: {whole}");
+            }
+        }
+        // lines have no faces, splines no mesh, and what has no vertices is left out
+        let lines = format!("{head}<lines>{inputs}<p>0 1</p></lines>{tail}");
+        assert!(parts(&lines).expect("lines").is_empty());
+        let bare = format!("{head}<triangles><p>0 1 2</p></triangles>{tail}");
+        assert!(parts(&bare).expect("no vertices").is_empty());
+        let spline = FILE
+            .replace("<mesh>", "<spline>")
+            .replace("</mesh>", "</spline>");
+        assert!(parts(&spline).expect("a spline").is_empty());
+    }
+
+    /// Without a choice of a scene the first is shown; positions without an accessor are three numbers each; a rotation about no axis is none; a node
+    /// may be placed by its name, and be scaled.
+    #[test]
+    fn what_may_be_left_out() {
+        let file = FILE
+            .replace("<scene><instance_visual_scene url=\"#scene\"/></scene>", "")
+            .replace("<rotate>0 0 1 90", "<rotate>0 0 0 90")
+            .replace(
+                "<technique_common><accessor source=\"#numbers\" count=\"4\" stride=\"3\"/></technique_common>",
+                "",
+            )
+            .replace(
+                "<library_visual_scenes>",
+                "<library_nodes><node id=\"twice\"><scale>2 2 2</scale><instance_geometry url=\"#square\"/></node></library_nodes><library_visual_scenes>",
+            )
+            .replace("<node><matrix>", "<node><instance_node url=\"#twice\"/></node><node><matrix>");
+        let parts = parts(&file).expect("parts");
+        let mut ends: Vec<[f32; 3]> = parts.iter().map(|part| part.vertices[2]).collect();
+        ends.sort_by(|a, b| a[0].total_cmp(&b[0]));
+        assert_eq!(ends, [[1.0, 1.0, 0.005], [2.0, 2.0, 0.0], [3.0, 1.0, 0.0]]);
+    }
+
+    /// A colour that leads nowhere is none, a material without a binding is found by its own name.
+    #[test]
+    fn colours_are_optional() {
+        let colours = |old: &str, new: &str| -> Vec<Option<[f64; 4]>> {
+            let parts = parts(&FILE.replace(old, new)).expect(new);
+            parts.iter().map(|part| part.colour).collect()
+        };
+        let red = Some([0.8, 0.1, 0.2, 1.0]);
+        assert_eq!(
+            colours("material=\"paint\"", "material=\"red\""),
+            [red, red]
+        );
+        for (old, new) in [
+            ("target=\"#red\"", "target=\"#blue\""),
+            ("url=\"#red-effect\"", "url=\"#blue-effect\""),
+            ("0.8 0.1 0.2 1", "0.8 0.1"),
+            ("0.8 0.1 0.2 1", "red"),
+            ("material=\"paint\"", ""),
+        ] {
+            assert_eq!(colours(old, new), [None, None], "{new}");
         }
     }
 

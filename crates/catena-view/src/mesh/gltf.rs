@@ -170,7 +170,7 @@ impl File<'_> {
             value => value
                 .as_u64()
                 .and_then(|x| usize::try_from(x).ok())
-                .ok_or_else(|| format!("{value} is no count")),
+                .ok_or_else(|| format!("{value} is not a count")),
         };
         let view = self.at("bufferViews", &accessor["bufferView"])?;
         let buffer = count(&view["buffer"], 0)?;
@@ -325,6 +325,77 @@ mod tests {
         check(&parts(document.to_string().as_bytes(), Path::new("")).expect("text"));
     }
 
+    /// Strips, fans and lists of corners of every size are the same triangle; points and lines are none.
+    #[test]
+    fn triangles_of_all_kinds() {
+        let (document, bytes) = triangle();
+        for mode in [4, 5, 6] {
+            let mut other = document.clone();
+            other["meshes"][0]["primitives"][0]["mode"] = mode.into();
+            check(&parts(&binary(&other, &bytes), Path::new("")).expect("triangles"));
+        }
+        for mode in [0, 1, 2, 3] {
+            let mut other = document.clone();
+            other["meshes"][0]["primitives"][0]["mode"] = mode.into();
+            assert_eq!(
+                parts(&binary(&other, &bytes), Path::new("")),
+                Ok(Vec::new())
+            );
+        }
+        for (kind, size) in [(U8, 1), (U16, 2), (U32, 4)] {
+            let mut other = document.clone();
+            let mut bytes = bytes[..36].to_vec();
+            for corner in [0u32, 1, 2] {
+                bytes.extend(&corner.to_le_bytes()[..size]);
+            }
+            other["accessors"][1]["componentType"] = kind.into();
+            other["bufferViews"][1]["byteLength"] = (3 * size).into();
+            check(&parts(&binary(&other, &bytes), Path::new("")).expect("triangles"));
+        }
+        // places and corners apart, as exporters interleave them
+        let mut apart = document.clone();
+        apart["bufferViews"][0]["byteStride"] = 12.into();
+        apart["accessors"][1]["byteOffset"] = 0.into();
+        apart["nodes"][0]["matrix"] = json!([1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 3, 1]);
+        check(&parts(&binary(&apart, &bytes), Path::new("")).expect("triangles"));
+    }
+
+    /// A buffer in a file of its own is found in the folder, also one with a space in its name.
+    #[test]
+    fn buffers_in_other_files() {
+        let folder = std::env::temp_dir().join(format!("catena-gltf-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (mut document, bytes) = triangle();
+        std::fs::write(folder.join("my corners.bin"), bytes).expect("a file");
+        document["buffers"][0]["uri"] = "my%20corners.bin".into();
+        let text = document.to_string();
+        let found = parts(text.as_bytes(), &folder);
+        std::fs::remove_dir_all(&folder).expect("it was there");
+        check(&found.expect("the other file"));
+        let refusal = parts(text.as_bytes(), &folder).expect_err("it is gone");
+        assert!(
+            refusal.starts_with("its buffer `my corners.bin`: "),
+            "{refusal}"
+        );
+    }
+
+    /// Opacity counts where the material blends; dark colours are nearly linear.
+    #[test]
+    fn colours_blend_where_they_say_so() {
+        let (mut document, bytes) = triangle();
+        document["materials"][0] = json!({
+            "alphaMode": "BLEND",
+            "pbrMetallicRoughness": { "baseColorFactor": [0.001, 0, 0, 0.25] },
+        });
+        let colour = |document: &Value| {
+            let parts = parts(&binary(document, &bytes), Path::new("")).expect("a triangle");
+            parts[0].colour
+        };
+        assert_eq!(colour(&document), Some([12.92 * 0.001, 0.0, 0.0, 0.25]));
+        document["materials"] = json!([{}]);
+        assert_eq!(colour(&document), None);
+    }
+
     #[test]
     fn damaged_files_are_refused() {
         let (document, bytes) = triangle();
@@ -340,6 +411,31 @@ mod tests {
         refused("/bufferViews/1/byteOffset", json!(u64::MAX), "too short");
         refused("/nodes/1/mesh", json!(7), "meshes have no number 7");
         refused("/nodes/1", json!({ "children": [0] }), "more than");
+        refused("/nodes/1/scale", json!([2, 2]), "[2,2] should be 3 numbers");
+        refused("/nodes/1/rotation", json!("half"), "should be 4 numbers");
+        refused("/bufferViews/1/byteOffset", json!(-1), "-1 is no count");
+        refused("/bufferViews/0/buffer", json!(3), "a buffer is missing");
+        refused("/accessors/1/count", json!(4), "too short");
+        refused(
+            "/accessors/0",
+            json!({ "componentType": 5126, "type": "VEC3", "sparse": {} }),
+            "sparse accessors are not read",
+        );
+        let needy = json!({ "extensionsRequired": ["KHR_draco"] }).to_string();
+        let refusal = parts(needy.as_bytes(), Path::new("")).expect_err("an extension");
+        assert!(
+            refusal.contains("needs the extension \"KHR_draco\""),
+            "{refusal}"
+        );
+        let mut address = document.clone();
+        for (uri, wanted) in [
+            ("data:text/plain,abc", "not base64"),
+            ("data:x;base64,?", "Invalid"),
+        ] {
+            address["buffers"][0]["uri"] = uri.into();
+            let refusal = parts(address.to_string().as_bytes(), Path::new("")).expect_err(uri);
+            assert!(refusal.contains(wanted), "{refusal}");
+        }
         let mut outside = document.clone();
         outside["buffers"][0]["uri"] = "../secret.bin".into();
         let refusal = parts(outside.to_string().as_bytes(), Path::new("")).expect_err("outside");

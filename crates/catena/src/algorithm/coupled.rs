@@ -8,9 +8,9 @@
 //! The recursions are those of the tree. In (2) the efforts at v̇ = 0 are those of inverse dynamics, and the inertia matrix is
 //! factorized over clusters (`factorization/clusters.rs`): O(n), regardless of the number of couplings.
 
-use crate::algorithm::Card;
 use crate::algorithm::factorization::ClusterFactorization;
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use crate::card::Card;
 use crate::model::{Couplings, Model};
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::Force;

@@ -11,8 +11,8 @@
 //! [`inverse_dynamics`](super::inverse_dynamics::inverse_dynamics) and
 //! [`forward_dynamics`](super::forward_dynamics::forward_dynamics) include the elements automatically.
 
-use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::card::Card;
 use crate::elementary;
 use crate::matrix::Matrix;
 use crate::model::{

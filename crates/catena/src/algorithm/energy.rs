@@ -1,9 +1,9 @@
 //! Energies, momenta and the centre of mass.
 
-use crate::algorithm::Card;
 use crate::algorithm::elements::element_energies;
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::passive::spring_energy;
+use crate::card::Card;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 use crate::spatial::{Force, Vec3};

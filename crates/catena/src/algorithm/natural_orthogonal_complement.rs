@@ -40,8 +40,8 @@
 //! A body without mass has its joint's origin in place of the mass centre. The objects are O(n) in size and cost; the matrices are
 //! dense and formed on request. They are for inspection; computation is done by the recursions.
 
-use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

@@ -6,7 +6,7 @@
 //!
 //! This is the effort the actuator must add to overcome them: inverse dynamics adds it, forward dynamics subtracts it.
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};
 

@@ -6,10 +6,9 @@
 
 use super::links::Link;
 use super::moments::QuadMoments;
+use super::motions::{KeptPose, QuadMotion, QuadWrench};
 use super::quad::{Quad, QuadMat};
-use super::registers::{KeptPose, QuadMotion, QuadWrench, Registers};
 use crate::scalar::Fused;
-use crate::space::Eliminated;
 use crate::spatial::{ArticulatedInertia, Sym3};
 
 /// An articulated inertia in three blocks, with D = Bᵀ in the place of B.
@@ -23,6 +22,14 @@ pub(crate) struct QuadArticulated {
     pub rotational: QuadMat,
     pub coupling: QuadMat,
     pub translational: QuadMat,
+}
+
+/// An inertia after one freedom was eliminated.
+pub(crate) struct Without {
+    pub rest: QuadArticulated,
+    pub psi: QuadWrench,
+    /// 1/m̂.
+    pub inverse: f64,
 }
 
 impl QuadArticulated {
@@ -120,7 +127,7 @@ impl QuadArticulated {
 
     /// Eliminates the rotation about z: `spatial::elimination`.
     #[inline(always)]
-    pub fn eliminate_rotation_z(self, rotor: f64) -> Eliminated<Registers> {
+    pub fn eliminate_rotation_z(self, rotor: f64) -> Without {
         let (a, d, c) = (self.rotational, self.coupling, self.translational);
         let (moment, force) = (a.z, d.z); // M̂ p
         let inverse = 1.0 / (moment.z() + rotor);
@@ -133,7 +140,7 @@ impl QuadArticulated {
         // M̂' p = ψ J: row and column z are written
         let along = Quad::splat(rotor);
         let column = psi.moment * along;
-        Eliminated {
+        Without {
             rest: QuadArticulated {
                 rotational: QuadMat {
                     x: (moment * m[0])
@@ -152,13 +159,13 @@ impl QuadArticulated {
                 translational: minus_outer(c, force, f, scale),
             },
             psi,
-            inverse: Fused(inverse),
+            inverse,
         }
     }
 
     /// Eliminates the translation along z.
     #[inline(always)]
-    pub fn eliminate_translation_z(self, rotor: f64) -> Eliminated<Registers> {
+    pub fn eliminate_translation_z(self, rotor: f64) -> Without {
         let (a, d, c) = (self.rotational, self.coupling, self.translational);
         let (moment, force) = (d.transpose().z, c.z); // M̂ p
         let inverse = 1.0 / (force.z() + rotor);
@@ -171,7 +178,7 @@ impl QuadArticulated {
         let along = Quad::splat(rotor);
         let column = psi.force * along;
         let row = psi.moment * along;
-        Eliminated {
+        Without {
             rest: QuadArticulated {
                 rotational: minus_outer(a, moment, m, scale),
                 coupling: QuadMat {
@@ -190,7 +197,7 @@ impl QuadArticulated {
                 },
             },
             psi,
-            inverse: Fused(inverse),
+            inverse,
         }
     }
 

@@ -3,8 +3,9 @@
 //! Composite bodies are those of `algorithm::inertia_matrix::composite_bodies`; only (24) is computed in another order, one
 //! entry after another, without a dependency chain.
 
+use super::motions::{QuadMotion, QuadWrench};
 use super::quad::Quad;
-use super::registers::{QuadMotion, QuadWrench, Registers};
+use super::registers::Registers;
 use crate::algorithm::inertia_matrix::Part;
 use crate::algorithm::inertia_matrix::composite_bodies::Placed;
 use crate::model::Model;

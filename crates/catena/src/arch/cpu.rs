@@ -77,7 +77,7 @@ impl Cpu {
             _ => {
                 return Err(Error::new(
                     ErrorKind::Input,
-                    format!("CATENA_CPU is `{name}`, which is no set of instructions"),
+                    format!("CATENA_CPU is `{name}`, which is not an instruction set"),
                 )
                 .hint("use baseline, avx2 or avx512, or unset it"));
             }
@@ -89,7 +89,7 @@ impl Cpu {
             ErrorKind::Unsupported,
             format!("CATENA_CPU is `{name}`, which this processor does not have"),
         )
-        .hint("unset it to use the best there is"))
+        .hint("unset it to use the best available"))
     }
 
     /// The best this processor has.
@@ -125,7 +125,7 @@ mod tests {
         let error = Cpu::from_name("avx1024").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "CATENA_CPU is `avx1024`, which is no set of instructions\nhint: use baseline, avx2 or avx512, or unset it"
+            "CATENA_CPU is `avx1024`, which is not an instruction set\nhint: use baseline, avx2 or avx512, or unset it"
         );
         assert_eq!(Cpu::from_name("baseline").unwrap(), Cpu::Baseline);
         for (name, cpu) in [("avx2", Cpu::Avx2), ("avx512", Cpu::Avx512)] {

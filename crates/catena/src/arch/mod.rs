@@ -13,6 +13,8 @@ mod links;
 #[cfg(target_arch = "x86_64")]
 mod moments;
 #[cfg(target_arch = "x86_64")]
+mod motions;
+#[cfg(target_arch = "x86_64")]
 mod quad;
 #[cfg(target_arch = "x86_64")]
 mod records;
@@ -38,12 +40,11 @@ macro_rules! in_every_register {
         $check::<[f64; 8]>();
         #[cfg(target_arch = "x86_64")]
         {
-            use $crate::arch::Cpu;
-            use $crate::arch::{Avx2Register, Avx512Register};
-            if Cpu::detect() >= Cpu::Avx2 {
+            use $crate::arch::{Avx2Register, Avx512Register, Cpu, has_or_skips};
+            if has_or_skips(Cpu::Avx2) {
                 $check::<Avx2Register>();
             }
-            if Cpu::detect() >= Cpu::Avx512 {
+            if has_or_skips(Cpu::Avx512) {
                 $check::<Avx512Register>();
             }
         }
@@ -51,3 +52,17 @@ macro_rules! in_every_register {
 }
 #[cfg(test)]
 pub(crate) use in_every_register;
+
+/// Whether there are these instructions; if not, the test that asks says that it skips them.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) fn has_or_skips(wanted: Cpu) -> bool {
+    let has = Cpu::detect() >= wanted;
+    if !has {
+        let test = std::thread::current();
+        let name = test.name().unwrap_or("a test");
+        eprintln!(
+            "skipped: {name} in registers of {wanted:?}, which this processor has not or `CATENA_CPU` excludes"
+        );
+    }
+    has
+}

@@ -1,8 +1,8 @@
 //! Moments of rigid bodies in registers.
 
 use super::links::Link;
+use super::motions::QuadWrench;
 use super::quad::{Quad, QuadMat};
-use super::registers::QuadWrench;
 
 /// Mass (in all lanes), first and second moments.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
 //! Derivatives from body to body in registers: the results for a freedom are written as a record of vectors, and records become
 //! packs of freedoms. The operations per freedom are then done pack by pack.
 
+use super::motions::QuadMotion;
 use super::quad::Quad;
-use super::registers::{Links, QuadMotion, Registers};
+use super::registers::{Links, Registers};
 use crate::algorithm::derivatives::forward::{self, Free, Joined, take_out};
 use crate::algorithm::derivatives::inverse::{
     self, Beyond, Body, Gathered, Outward, Pass, Sum, Visit,

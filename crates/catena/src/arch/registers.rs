@@ -1,9 +1,10 @@
 //! A vector in one AVX2 register: one state in `f64`.
 
-use super::articulated::QuadArticulated;
+use super::articulated::{QuadArticulated, Without};
 use super::lanes::Avx2Register;
 use super::links::Link;
 use super::moments::QuadMoments;
+use super::motions::{KeptPose, QuadMotion, QuadWrench};
 use super::quad::{Quad, QuadMat, around, turning};
 use crate::model::Angles;
 use crate::model::joint::Setting;
@@ -62,13 +63,6 @@ impl Constants<Registers> for Links<'_> {
     fn inertia(&self, i: usize) -> &Link {
         &self.links[i]
     }
-}
-
-/// Pose of a body in its parent: rotation by columns, and translation.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeptPose {
-    pub rotation: QuadMat,
-    pub translation: Quad,
 }
 
 /// Pose of a body in its parent, with the rotation by columns and by rows.
@@ -130,20 +124,6 @@ impl QuadPose {
     }
 }
 
-/// Moment and force on a body.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QuadWrench {
-    pub moment: Quad,
-    pub force: Quad,
-}
-
-/// A twist or a twist rate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QuadMotion {
-    pub angular: Quad,
-    pub linear: Quad,
-}
-
 /// A vector, and its components permuted cyclically.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadLever {
@@ -154,6 +134,15 @@ pub(crate) struct QuadLever {
 /// Cross products whose components are still to be permuted.
 #[derive(Clone, Copy)]
 pub(crate) struct QuadCrosses(Quad);
+
+#[inline(always)]
+fn eliminated(without: Without) -> Eliminated<Registers> {
+    Eliminated {
+        rest: without.rest,
+        psi: without.psi,
+        inverse: Fused(without.inverse),
+    }
+}
 
 impl Space for Registers {
     type Number = Fused;
@@ -619,11 +608,11 @@ impl Space for Registers {
     }
     #[inline(always)]
     fn without_rotation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
-        inertia.eliminate_rotation_z(rotor.0)
+        eliminated(inertia.eliminate_rotation_z(rotor.0))
     }
     #[inline(always)]
     fn without_translation_z(inertia: QuadArticulated, rotor: Fused) -> Eliminated<Self> {
-        inertia.eliminate_translation_z(rotor.0)
+        eliminated(inertia.eliminate_translation_z(rotor.0))
     }
     /// As (Bᵀψ)ᵀ ṫₚ + ψᵀβ: only one product depends on the parent.
     #[inline(always)]

@@ -413,7 +413,7 @@ impl ClosedChain {
                 ErrorKind::Singular,
                 "the accelerations of the closed chain are not finite",
             )
-            .hint("a loop may be turned by 180° against its joint, a wheel may lie flat, or a state is too large for double precision"));
+            .hint("a loop may be rotated by 180° against its joint, a wheel may lie flat, or a state is too large for double precision"));
         }
         Ok(())
     }

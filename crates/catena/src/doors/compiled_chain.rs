@@ -6,7 +6,7 @@ use crate::closed_chain::{ClosedChain, ClosedMotion};
 use crate::error::Result;
 use crate::model::Model;
 use crate::spatial::Force;
-use crate::state::{Base, State};
+use crate::state::State;
 
 /// [`ClosedChain::forward`] by code made for the model.
 ///
@@ -85,7 +85,7 @@ impl CompiledChain {
         let Some(code) = &mut self.code else {
             return Ok(false);
         };
-        if !external.is_empty() || state.base != Base::fixed() {
+        if !external.is_empty() || !state.base.is_fixed() {
             return Ok(false);
         }
         self.general.tree().check_forward(state, tau, external)?;

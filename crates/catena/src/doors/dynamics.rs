@@ -16,7 +16,7 @@ use crate::algorithm::inertia_matrix::{CoriolisMatrix, Part, coriolis_matrix};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::Kinematics;
 use crate::algorithm::natural_orthogonal_complement::{Denoc, mass_centres};
-use crate::doors::native::{Compiled, Singles};
+use crate::doors::native::{Compiled, Kernel, Singles};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;
@@ -236,7 +236,7 @@ impl Dynamics {
             native.wrenches = Wrenches::InRecursion;
             if let Some(code) = &mut native.codes.inverse
                 && !loaded
-                && state.base == Base::fixed()
+                && state.base.is_fixed()
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
                 native.remember(state, vdot);
@@ -322,7 +322,7 @@ impl Dynamics {
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
-            && state.base == Base::fixed()
+            && state.base.is_fixed()
         {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();
@@ -533,6 +533,24 @@ impl Dynamics {
         Ok(&self.coriolis)
     }
 
+    /// What code of this kernel computes, by the recursions and without pivots. A closed chain is evaluated with its loops open.
+    pub fn kernel_results(&mut self, kernel: Kernel, state: &State, x: &[f64]) -> Result<Vec<f64>> {
+        let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
+        Ok(match kernel {
+            Kernel::Inverse => self.inverse(state, x, &[])?.to_vec(),
+            Kernel::Forward | Kernel::Closed => self.forward(state, x, &[])?.to_vec(),
+            Kernel::Inertia => self.inertia(state)?.as_slice().to_vec(),
+            Kernel::InverseDerivatives => {
+                let of_tau = self.inverse_derivatives(state, x, &[])?;
+                flat([&of_tau.dq, &of_tau.dv, &of_tau.inertia])
+            }
+            Kernel::ForwardDerivatives => {
+                let of_vdot = self.forward_derivatives(state, x, &[])?;
+                flat([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau])
+            }
+        })
+    }
+
     /// Copies the factors of the last call to the recursions over components.
     fn bring_factors(&mut self) -> Result<()> {
         match self.factors {
@@ -547,7 +565,7 @@ impl Dynamics {
             #[cfg(target_arch = "x86_64")]
             Kept::InRegisters => {
                 if let Path::Fused(work, quads) = &mut self.path {
-                    quads.factors.export(&mut work.forward.factors);
+                    work.forward.factors.take(quads.factors.found());
                 }
             }
             Kept::AtPositions => {

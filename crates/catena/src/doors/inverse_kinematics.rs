@@ -17,9 +17,9 @@
 //! q(tₖ + s) = qₖ ⊕ (c₁ s + c₂ s² + … ),        v = c₁,   v̇ = 2 c₂               (2)
 //! ```
 
-use crate::algorithm::Card;
 use crate::algorithm::derivatives::centroidal::{CentroidalMomentum, centroidal_momentum};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics, frame_jacobian};
+use crate::card::Card;
 use crate::dense::Lu;
 use crate::doors::ClosedChain;
 use crate::elementary;
@@ -33,7 +33,7 @@ use crate::state::{State, StateView};
 /// Inverse kinematics.
 pub const CARD: Card = Card {
     name: "Inverse kinematics by Levenberg–Marquardt",
-    question: "positions that put frames where they are wanted",
+    question: "positions that bring frames to their targets",
     call: "InverseKinematics::reach",
     file: "doors/inverse_kinematics.rs",
     order: "O(n m²) per iteration",
@@ -45,6 +45,12 @@ const NEIGHBOURS: usize = 4;
 
 /// Beyond this damping no step helps.
 const MOST_DAMPING: f64 = 1e10;
+
+/// A step that reduces the sum of squares by a smaller fraction makes no progress: by such steps nothing is reached in less than 10¹² of them.
+const PROGRESS: f64 = 1e-12;
+
+/// As many steps without progress in succession end the search.
+const MOST_IDLE: usize = 5;
 
 /// A step turns no joint by more than this, rad: near singular positions the first steps would wind joints up.
 const MOST_TURN: f64 = 1.0;
@@ -256,10 +262,11 @@ impl InverseKinematics {
         };
         let mut state = self.beginning(start, &limited, search.time)?;
         let mut left = self.left(goal, &state)?;
-        let (mut damping, mut iterations) = (1e-4, 0);
+        let (mut damping, mut iterations, mut idle) = (1e-4, 0, 0);
         while !within(largest(&left), search.tolerance)
             && iterations < search.iterations
             && damping < MOST_DAMPING
+            && idle < MOST_IDLE
         {
             iterations += 1;
             let rows = self.rows(goal, &state, search.time)?;
@@ -269,6 +276,10 @@ impl InverseKinematics {
                 .and_then(|tried| Some((self.left(goal, &tried).ok()?, tried)));
             match tried {
                 Some((less, tried)) if squares(&less) < squares(&left) => {
+                    idle = match squares(&less) < (1.0 - PROGRESS) * squares(&left) {
+                        true => 0,
+                        false => idle + 1,
+                    };
                     (state, left) = (tried, less);
                     damping = (0.1 * damping).max(1e-14);
                 }

@@ -1,18 +1,16 @@
-//! Machine code generated for one model, and how [`Dynamics`] and [`Batch`](crate::Batch) call it.
+//! Machine code generated for one model, and how [`Dynamics`](crate::Dynamics) and [`Batch`](crate::Batch) call it.
 //!
 //! The code is generated elsewhere (`catena_symbolic::native`). Its interface is defined here: a function that reads positions,
 //! velocities and one more vector, and writes results; each a single number, or a register of numbers, one per state. The sines and
 //! cosines of the joint angles are computed before the call.
 
+use crate::Cpu;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::matrix::Matrix;
 use crate::model::{Family, Model};
 use crate::scalar::prefetch;
 use crate::scalar::{Fused, Scalar, Vector, Wide};
-use crate::state::State;
 use crate::thresholds::{FIRST_CACHE, REGISTERS_PER_SINE};
-use crate::{Cpu, Dynamics};
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,24 +78,6 @@ impl Kernel {
             Kernel::InverseDerivatives => (3 * nv * nv, 0),
             Kernel::ForwardDerivatives => (3 * nv * nv + nv, nv),
         }
-    }
-
-    /// The results by the general recursions, without pivots. A closed chain is evaluated with its loops open.
-    pub fn general(self, dynamics: &mut Dynamics, state: &State, x: &[f64]) -> Result<Vec<f64>> {
-        let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
-        Ok(match self {
-            Kernel::Inverse => dynamics.inverse(state, x, &[])?.to_vec(),
-            Kernel::Forward | Kernel::Closed => dynamics.forward(state, x, &[])?.to_vec(),
-            Kernel::Inertia => dynamics.inertia(state)?.as_slice().to_vec(),
-            Kernel::InverseDerivatives => {
-                let of_tau = dynamics.inverse_derivatives(state, x, &[])?;
-                flat([&of_tau.dq, &of_tau.dv, &of_tau.inertia])
-            }
-            Kernel::ForwardDerivatives => {
-                let of_vdot = dynamics.forward_derivatives(state, x, &[])?;
-                flat([&of_vdot.dq, &of_vdot.dv, &of_vdot.dtau])
-            }
-        })
     }
 }
 

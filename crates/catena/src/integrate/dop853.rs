@@ -4,7 +4,7 @@
 //! `dop853.f`; digits as in SciPy's `dop853_coefficients.py`. The interpolant's three extra stages are computed only when dense
 //! output is requested; its alternating products are written here as powers of θ, see [`Tableau::dense`].
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};
 
 /// DOP853.

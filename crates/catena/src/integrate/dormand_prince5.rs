@@ -4,7 +4,7 @@
 //! 19–26; interpolant: E. Hairer, S. P. Nørsett and G. Wanner, Solving Ordinary Differential Equations I (1993), sec. II.6,
 //! and `dopri5.f`.
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};
 
 /// Dormand–Prince 5(4).

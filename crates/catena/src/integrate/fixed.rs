@@ -6,6 +6,7 @@
 
 use super::adaptive::StepOutcome;
 use super::events::{Event, Step, Watched, noise, spacing};
+use super::stages::{Memory, Motion, Workspace};
 use super::{
     FixedMethod, Mechanical, Statistics, Words, at_time, implicit_midpoint, runge_kutta4,
     semi_implicit_euler,
@@ -43,7 +44,7 @@ pub struct Fixed {
     /// The beginning of the last step.
     t_old: f64,
     old: Motion,
-    memory_old: implicit_midpoint::Memory,
+    memory_old: Memory,
     /// Whether there is a last step.
     stepped: bool,
     /// The watched functions, with their values at the present time; none before the first step.
@@ -53,95 +54,6 @@ pub struct Fixed {
     /// A motion within the last step.
     point: Motion,
     statistics: Statistics,
-}
-
-/// Positions and velocities.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Motion {
-    pub q: Vec<f64>,
-    pub v: Vec<f64>,
-}
-
-/// Buffers of all the methods.
-#[derive(Clone, Debug)]
-pub(super) struct Workspace {
-    /// Positions at a stage.
-    pub q: Vec<f64>,
-    /// Positions at another stage.
-    pub q_other: Vec<f64>,
-    /// Velocities and accelerations at the stages.
-    pub v: [Vec<f64>; 4],
-    pub a: [Vec<f64>; 4],
-    /// A displacement, velocity times time.
-    pub delta: Vec<f64>,
-    pub evaluations: u64,
-    /// History of the iteration of an implicit method.
-    pub memory: implicit_midpoint::Memory,
-    /// Copy of that history during a shorter step.
-    pub aside: implicit_midpoint::Memory,
-}
-
-impl Workspace {
-    fn new(nq: usize, nv: usize) -> Self {
-        let velocities = || [(); 4].map(|()| vec![0.0; nv]);
-        Workspace {
-            q: vec![0.0; nq],
-            q_other: vec![0.0; nq],
-            v: velocities(),
-            a: velocities(),
-            delta: vec![0.0; nv],
-            evaluations: 0,
-            memory: implicit_midpoint::Memory::new(nv),
-            aside: implicit_midpoint::Memory::new(nv),
-        }
-    }
-}
-
-/// The acceleration at a stage, counted and checked.
-pub(super) fn accelerate<S: Mechanical + ?Sized>(
-    system: &mut S,
-    t: f64,
-    q: &[f64],
-    v: &[f64],
-    a: &mut [f64],
-    evaluations: &mut u64,
-) -> Result<()> {
-    *evaluations += 1;
-    system.acceleration(t, q, v, a)?;
-    match a.iter().position(|x| !x.is_finite()) {
-        None => Ok(()),
-        Some(component) => Err(Error::new(
-            ErrorKind::Integration,
-            format!("acceleration {component} is {}", a[component]),
-        )
-        .hint("a smaller step may help; look for a force that divides by zero")),
-    }
-}
-
-/// sum ← start + Σ wᵢ xᵢ.
-pub(super) fn combine<const N: usize>(sum: &mut [f64], start: &[f64], parts: [(f64, &[f64]); N]) {
-    let (sum, start) = (&mut sum[..start.len()], start);
-    // slices of one length, so that the loop has no checks within
-    let parts = parts.map(|(weight, part)| (weight, &part[..start.len()]));
-    for i in 0..start.len() {
-        let mut total = 0.0;
-        for (weight, part) in &parts {
-            total += weight * part[i];
-        }
-        sum[i] = start[i] + total;
-    }
-}
-
-/// sum ← Σ wᵢ xᵢ.
-pub(super) fn weigh<const N: usize>(sum: &mut [f64], parts: [(f64, &[f64]); N]) {
-    let parts = parts.map(|(weight, part)| (weight, &part[..sum.len()]));
-    for i in 0..sum.len() {
-        let mut total = 0.0;
-        for (weight, part) in &parts {
-            total += weight * part[i];
-        }
-        sum[i] = total;
-    }
 }
 
 impl Fixed {
@@ -168,7 +80,7 @@ impl Fixed {
             motion,
             work: Workspace::new(nq, nv),
             t_old: 0.0,
-            memory_old: implicit_midpoint::Memory::new(nv),
+            memory_old: Memory::new(nv),
             stepped: false,
             watched: Watched::default(),
             watched_next: Vec::new(),
@@ -260,7 +172,9 @@ impl Fixed {
         let h = if is_whole { self.size } else { t - t_old };
         self.old.q.copy_from_slice(&self.motion.q);
         self.old.v.copy_from_slice(&self.motion.v);
-        self.memory_old.copy_from(&self.work.memory);
+        if self.method == FixedMethod::ImplicitMidpoint {
+            self.memory_old.copy_from(&self.work.memory);
+        }
         if let Err(error) = self.move_on(system, t_old, h) {
             self.motion.q.copy_from_slice(&self.old.q);
             self.motion.v.copy_from_slice(&self.old.v);

@@ -12,8 +12,8 @@
 //! small, at a change that moves no coordinate by more than its own round-off within the step.
 
 use super::Mechanical;
-use super::fixed::{Motion, Workspace, accelerate, combine, weigh};
-use crate::algorithm::Card;
+use super::stages::{Motion, Workspace, accelerate, combine, weigh};
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Implicit midpoint.
@@ -31,37 +31,6 @@ const MOST_ITERATIONS: usize = 100;
 const DONE: f64 = 1e-15;
 /// Change of v_m, relative to v_m, at which an iteration that no longer converges ends: round-off.
 const STALLED: f64 = 1e-13;
-
-/// Accelerations at the middle of the last two steps.
-#[derive(Clone, Debug)]
-pub(super) struct Memory {
-    pub last: Vec<f64>,
-    pub before: Vec<f64>,
-    /// How many previous steps are stored, at most 2.
-    pub steps: u64,
-}
-
-impl Memory {
-    pub fn new(nv: usize) -> Self {
-        Memory {
-            last: vec![0.0; nv],
-            before: vec![0.0; nv],
-            steps: 0,
-        }
-    }
-
-    pub fn copy_from(&mut self, other: &Memory) {
-        self.last.copy_from_slice(&other.last);
-        self.before.copy_from_slice(&other.before);
-        self.steps = other.steps;
-    }
-
-    pub fn clear(&mut self) {
-        self.last.fill(0.0);
-        self.before.fill(0.0);
-        self.steps = 0;
-    }
-}
 
 pub(super) fn step<S: Mechanical + ?Sized>(
     system: &mut S,

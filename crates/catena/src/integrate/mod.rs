@@ -49,6 +49,7 @@ mod fixed;
 pub mod implicit_midpoint;
 pub mod runge_kutta4;
 pub mod semi_implicit_euler;
+mod stages;
 mod step_size;
 pub mod tableau;
 pub mod tsitouras5;

@@ -12,8 +12,8 @@
 //! In a vector space this is the classical method.
 
 use super::Mechanical;
-use super::fixed::{Motion, Workspace, accelerate, combine, weigh};
-use crate::algorithm::Card;
+use super::stages::{Motion, Workspace, accelerate, combine, weigh};
+use crate::card::Card;
 use crate::error::Result;
 
 /// Runge–Kutta 4 on the manifold.

@@ -8,8 +8,8 @@
 //! Order 1. Symplectic if a does not depend on v: the energy error is of order h and does not grow.
 
 use super::Mechanical;
-use super::fixed::{Motion, Workspace, accelerate, weigh};
-use crate::algorithm::Card;
+use super::stages::{Motion, Workspace, accelerate, weigh};
+use crate::card::Card;
 use crate::error::Result;
 
 /// Semi-implicit Euler.

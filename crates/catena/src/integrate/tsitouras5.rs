@@ -4,7 +4,7 @@
 //! Comput. Math. Appl. 62 (2011), 770–775, in the digits of DiffEqDevTools.jl (85 decimals, rounded here to f64). The
 //! interpolant is that of the paper; only its coefficients of θ⁴ are needed, see [`Tableau::dense`].
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};
 
 /// Tsitouras 5(4).

@@ -6,7 +6,7 @@
 //! The interpolant is ours: stages of order 5 at θ = 1/2, 0.82 and 0.32, each row and the weights being the minimum-norm
 //! solution of the order conditions, solved in 45 decimals; `scripts/interpolants.py` reproduces it.
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};
 
 /// Verner 6(5), robust.

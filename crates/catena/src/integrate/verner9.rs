@@ -8,7 +8,7 @@
 //! tried, those with small coefficients and a small error of the next order), each row and the weights being the minimum-norm
 //! solution of the order conditions, solved in 45 decimals; `scripts/interpolants.py` reproduces it.
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::integrate::tableau::{ErrorEstimate, Tableau};
 
 /// Verner 9(8), robust.

@@ -4,9 +4,9 @@ mod constraints;
 mod inertias;
 mod joints;
 mod names;
-mod states;
 
-use super::builder::{ModelBuilder, WORLD};
+use super::builder::ModelBuilder;
+use super::specs::WORLD;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::residual::{largest, within};
 use crate::spatial::{Mat3, Pose, Vec3};
@@ -16,7 +16,6 @@ use inertias::inertial;
 pub(super) use inertias::unphysical_inertia;
 use joints::joint_numbers;
 pub(super) use names::{names, no_coordinate};
-pub(super) use states::{mobility, parallel_axes};
 use std::collections::HashMap;
 
 fn model_error(place: &Place, message: String) -> Error {
@@ -98,7 +97,7 @@ pub(super) fn tree_order(builder: &ModelBuilder) -> Result<Vec<usize>> {
         return Err(model_error(
             &joint.place,
             format!(
-                "joint `{}` is part of a ring of joints that never reaches the ground",
+                "joint `{}` is part of a cycle of joints that is not connected to the ground",
                 joint.name
             ),
         )

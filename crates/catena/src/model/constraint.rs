@@ -155,7 +155,7 @@ impl ContactSpec {
     /// A sphere with its centre at the child's origin that rolls on the ground z = 0.
     pub fn sphere(child: &str, radius: f64) -> Self {
         ContactSpec {
-            parent: super::builder::WORLD.into(),
+            parent: super::specs::WORLD.into(),
             child: child.into(),
             surface: Surface::Plane,
             origin: Vec3::zero(),

@@ -1,6 +1,5 @@
 //! Models that need no file.
 
-pub use super::closed_models::random_closed;
 use super::{
     AxisPair, Dof, FrameSpec, Inertial, JointKind, JointSpec, Model, ModelBuilder,
     benchmark_models, closed_models, dh, rolling_models,
@@ -99,7 +98,9 @@ pub const NAMES: &[(&str, &str)] = &[
 
 /// The embedded model with this name.
 pub fn model(name: &str) -> Result<Model> {
-    builder(name)?.build()
+    let mut model = builder(name)?.assembled()?;
+    model.eliminate_couplings()?;
+    Ok(model)
 }
 
 /// The links and joints of the embedded model with this name.
@@ -576,7 +577,7 @@ fn random_vector(random: &mut Random, reach: f64) -> Vec3<f64> {
     )
 }
 
-pub(super) fn random_pose(random: &mut Random) -> Pose<f64> {
+fn random_pose(random: &mut Random) -> Pose<f64> {
     Pose::new(
         Mat3::from_quaternion(random.quaternion()),
         random_vector(random, 0.5),

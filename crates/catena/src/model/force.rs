@@ -490,7 +490,7 @@ impl ForceSpec {
     fn unit(&self, what: &str, direction: Vec3<f64>) -> Result<Vec3<f64>> {
         let unit = direction.unit().filter(|_| direction.norm() >= 1e-12);
         unit.ok_or_else(|| {
-            self.refuse(format!("`{what}` has no length"))
+            self.refuse(format!("`{what}` has zero length"))
                 .hint("give a direction, for example [0, 0, 1]")
         })
     }
@@ -530,7 +530,9 @@ impl ForceSpec {
                 if rest.is_nan() || rest.abs() > PI {
                     return Err(self
                         .refuse(format!("`rest` must be an angle from −π to π, not {rest}"))
-                        .hint("turns are not counted; the `stiffness` of a joint counts them"));
+                        .hint(
+                            "full turns are not counted; the `stiffness` of a joint counts them",
+                        ));
                 }
             }
             ForceRule::Constant {
@@ -559,7 +561,7 @@ impl ForceSpec {
                 if !uniform && centre.norm() == 0.0 {
                     return Err(self
                         .refuse(
-                            "the origin of the world is at its centre, where the field has no end"
+                            "the origin of the world is at its centre, where the field is singular"
                                 .into(),
                         )
                         .hint("give the place of the `centre`"));

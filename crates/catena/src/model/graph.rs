@@ -8,7 +8,7 @@
 //! Mufti's matrices (1983, section 2 and eqs. 62–63): C of the tree is [`Tree::incidence_matrix`](super::Tree::incidence_matrix), T
 //! = S⁻¹ is [`Tree::path_matrix`](super::Tree::path_matrix), C* of the cut joints is [`Model::cut_incidence_matrix`].
 
-use super::builder::WORLD;
+use super::specs::WORLD;
 use super::{AxisPair, Constraint, ConstraintSpec, Dof, JointKind, JointSpec, Model, ModelBuilder};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};

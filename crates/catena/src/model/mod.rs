@@ -13,16 +13,16 @@ mod family;
 mod force;
 mod graph;
 pub(crate) mod joint;
+mod making;
 mod reduced;
 mod rolling_models;
 mod sensor;
+mod specs;
 mod tree;
 
 pub use actuator::{Actuator, ActuatorSpec};
 pub(crate) use angles::Angles;
-pub use builder::{
-    AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, ModelBuilder, dh, modified_dh,
-};
+pub use builder::ModelBuilder;
 pub(crate) use constraint::contact_rows;
 pub use constraint::{
     Closure, Constraint, ConstraintSpec, ContactSpec, Coordinate, Law, Rule, RuleSpec, Surface,
@@ -38,9 +38,11 @@ pub(crate) use graph::reversed;
 pub use joint::JointKind;
 pub use reduced::Reduced;
 pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
+pub use specs::{AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, dh, modified_dh};
 pub(crate) use tree::Node;
 pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
 
+use crate::error::Warning;
 use crate::scalar::{Dual, Parameter, Scalar, Vector, Wide};
 use crate::spatial::{Pose, RigidInertia, Vec3};
 use std::cell::{Cell, RefCell};
@@ -152,6 +154,11 @@ impl<P> Model<P> {
         (0..self.nv()).map(|k| self.freedom(k)).collect()
     }
 
+    /// Adds a warning to those that the model carries.
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        Arc::make_mut(&mut self.tree).warnings.push(warning);
+    }
+
     /// The constraints in addition to the joints of the tree: loops, drivers, and couplings that are not eliminated.
     pub fn constraints(&self) -> &[Constraint<P>] {
         &self.constraints
@@ -179,7 +186,7 @@ impl<P> Model<P> {
             Some(constraint) => Err(crate::Error::new(
                 crate::ErrorKind::Unsupported,
                 format!(
-                    "constraint `{}` ({}) of `{}` limits velocities and not positions, which {what} does not support",
+                    "constraint `{}` ({}) of `{}` constrains velocities only, which {what} does not support",
                     constraint.name,
                     constraint.kind(),
                     self.name()

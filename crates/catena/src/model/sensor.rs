@@ -140,7 +140,7 @@ impl SensorSpec {
                 let known = (1..tree.bodies.len()).find(|&i| tree.bodies[i].joint == *joint);
                 let Some(body) = known else {
                     return Err(refuse(format!("there is no joint `{joint}` that moves"))
-                        .hint("what a fixed joint joins is one body: loads inside it are not computed"));
+                        .hint("links joined by a fixed joint are one body: loads inside it are not computed"));
                 };
                 let frame = match name {
                     Some(name) => frame(name)?,

@@ -169,14 +169,73 @@ impl Scalar for Fused {
     }
     #[inline(always)]
     fn sin_cos(self) -> (Self, Self) {
-        trig::sin_cos_fused(self)
+        sin_cos_fused(self)
     }
     #[inline(always)]
     fn sin_cos_all(angles: &[Self], sin: &mut [Self], cos: &mut [Self]) {
-        trig::sin_cos_all_fused(angles, sin, cos);
+        sin_cos_all_fused(angles, sin, cos);
     }
     #[inline(always)]
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         Fused(self.0.mul_add(factor.0, addend.0))
     }
+}
+
+/// Sine and cosine of any number, with fused multiply-add.
+#[inline(always)]
+fn sin_cos_fused(x: Fused) -> (Fused, Fused) {
+    if x.0.abs() <= trig::LARGEST_ANGLE {
+        sin_cos_fused_in_range(x)
+    } else {
+        let (sin, cos) = trig::large(x.0);
+        (Fused(sin), Fused(cos))
+    }
+}
+
+/// Sine and cosine of many numbers, in blocks that the compiler turns into vector instructions.
+#[inline(always)]
+fn sin_cos_all_fused(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
+    let count = angles.len().min(sin.len()).min(cos.len());
+    let (angles, sin, cos) = (&angles[..count], &mut sin[..count], &mut cos[..count]);
+    if count >= 8 {
+        in_blocks::<8>(angles, sin, cos);
+    } else if count >= 4 {
+        in_blocks::<4>(angles, sin, cos);
+    } else {
+        for i in 0..count {
+            (sin[i], cos[i]) = sin_cos_fused(angles[i]);
+        }
+    }
+}
+
+/// Sine and cosine of at least `N` numbers, `N` at a time. The last block overlaps the one before it.
+#[inline(always)]
+fn in_blocks<const N: usize>(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
+    for start in (0..angles.len()).step_by(N) {
+        let start = start.min(angles.len() - N);
+        let mut block = [Fused(0.0); N];
+        block.copy_from_slice(&angles[start..start + N]);
+        let (mut block_sin, mut block_cos) = (block, block);
+        let mut in_range = true;
+        for i in 0..N {
+            in_range &= block[i].0.abs() <= trig::LARGEST_ANGLE;
+            (block_sin[i], block_cos[i]) = sin_cos_fused_in_range(block[i]);
+        }
+        sin[start..start + N].copy_from_slice(&block_sin);
+        cos[start..start + N].copy_from_slice(&block_cos);
+        if !in_range {
+            for i in start..start + N {
+                let (s, c) = trig::large(angles[i].0);
+                (sin[i], cos[i]) = (Fused(s), Fused(c));
+            }
+        }
+    }
+}
+
+/// Sine and cosine of an angle no larger than [`trig::LARGEST_ANGLE`], with fused multiply-add.
+#[inline(always)]
+fn sin_cos_fused_in_range(x: Fused) -> (Fused, Fused) {
+    let (quarters, sin, cos) = trig::reduced(x);
+    let (sin, cos) = trig::turn(quarters.0, sin.0, cos.0);
+    (Fused(sin), Fused(cos))
 }

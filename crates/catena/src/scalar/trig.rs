@@ -7,7 +7,7 @@
 //!
 //! The error is less than one and a half units in the last place, near the zeros too.
 
-use super::{Fused, Scalar, Vector, Wide};
+use super::Scalar;
 use crate::elementary;
 
 /// Largest angle (radians, absolute value) for the reduction. Beyond it the functions of `elementary` are called.
@@ -54,83 +54,16 @@ pub(super) fn sin_cos(x: f64) -> (f64, f64) {
     }
 }
 
-/// Sine and cosine of any number, with fused multiply-add.
-#[inline(always)]
-pub(super) fn sin_cos_fused(x: Fused) -> (Fused, Fused) {
-    if x.0.abs() <= LARGEST_ANGLE {
-        sin_cos_fused_in_range(x)
-    } else {
-        let (sin, cos) = large(x.0);
-        (Fused(sin), Fused(cos))
-    }
-}
-
-/// Sine and cosine of many numbers, in blocks that the compiler turns into vector instructions.
-#[inline(always)]
-pub(super) fn sin_cos_all_fused(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-    let count = angles.len().min(sin.len()).min(cos.len());
-    let (angles, sin, cos) = (&angles[..count], &mut sin[..count], &mut cos[..count]);
-    if count >= 8 {
-        in_blocks::<8>(angles, sin, cos);
-    } else if count >= 4 {
-        in_blocks::<4>(angles, sin, cos);
-    } else {
-        for i in 0..count {
-            (sin[i], cos[i]) = sin_cos_fused(angles[i]);
-        }
-    }
-}
-
-/// Sine and cosine of at least `N` numbers, `N` at a time. The last block overlaps the one before it.
-#[inline(always)]
-fn in_blocks<const N: usize>(angles: &[Fused], sin: &mut [Fused], cos: &mut [Fused]) {
-    for start in (0..angles.len()).step_by(N) {
-        let start = start.min(angles.len() - N);
-        let mut block = [Fused(0.0); N];
-        block.copy_from_slice(&angles[start..start + N]);
-        let (mut block_sin, mut block_cos) = (block, block);
-        let mut in_range = true;
-        for i in 0..N {
-            in_range &= block[i].0.abs() <= LARGEST_ANGLE;
-            (block_sin[i], block_cos[i]) = sin_cos_fused_in_range(block[i]);
-        }
-        sin[start..start + N].copy_from_slice(&block_sin);
-        cos[start..start + N].copy_from_slice(&block_cos);
-        if !in_range {
-            for i in start..start + N {
-                let (s, c) = large(angles[i].0);
-                (sin[i], cos[i]) = (Fused(s), Fused(c));
-            }
-        }
-    }
-}
-
-/// Sine and cosine of a register of angles none of which is larger than [`LARGEST_ANGLE`].
-#[inline(always)]
-pub(super) fn sin_cos_wide_in_range<V: Vector>(x: Wide<V>) -> (Wide<V>, Wide<V>) {
-    let (quarters, sin, cos) = reduced(x);
-    let (sin, cos) = V::turn(quarters.0, sin.0, cos.0);
-    (Wide(sin), Wide(cos))
-}
-
-/// Sine and cosine of an angle no larger than [`LARGEST_ANGLE`], with fused multiply-add.
-#[inline(always)]
-fn sin_cos_fused_in_range(x: Fused) -> (Fused, Fused) {
-    let (quarters, sin, cos) = reduced(x);
-    let (sin, cos) = turn(quarters.0, sin.0, cos.0);
-    (Fused(sin), Fused(cos))
-}
-
 /// Sine and cosine of a large angle, kept out of the hot path.
 #[cold]
 #[inline(never)]
-fn large(x: f64) -> (f64, f64) {
+pub(super) fn large(x: f64) -> (f64, f64) {
     elementary::sin_cos(x)
 }
 
 /// The nearest multiple of π/2, with [`ROUNDER`] still added to it, and the sine and cosine of the remainder of `x`.
 #[inline(always)]
-fn reduced<S: Scalar>(x: S) -> (S, S, S) {
+pub(super) fn reduced<S: Scalar>(x: S) -> (S, S, S) {
     let per_quarter = S::constant(std::f64::consts::FRAC_2_PI);
     let quarters = x.mul_add(per_quarter, S::constant(ROUNDER));
     let multiple = quarters - S::constant(ROUNDER);
@@ -182,6 +115,7 @@ fn pair<S: Scalar>(coefficients: &[f64; 6], first: usize, x: S) -> S {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scalar::Fused;
     use std::f64::consts::FRAC_PI_2;
 
     /// Angles of all magnitudes, then multiples of π/2 and of π/4 and their neighbours.
@@ -217,7 +151,7 @@ mod tests {
     #[test]
     fn fused_agrees_with_the_standard_library() {
         for x in angles() {
-            let (sin, cos) = sin_cos_fused(Fused(x));
+            let (sin, cos) = Fused(x).sin_cos();
             check(x, (sin.0, cos.0));
         }
     }
@@ -231,9 +165,9 @@ mod tests {
             let angles = Fused::slice(&angles[..count]);
             let mut sin = vec![Fused(0.0); count];
             let mut cos = vec![Fused(0.0); count];
-            sin_cos_all_fused(angles, &mut sin, &mut cos);
+            Fused::sin_cos_all(angles, &mut sin, &mut cos);
             for i in 0..count {
-                let (s, c) = sin_cos_fused(angles[i]);
+                let (s, c) = angles[i].sin_cos();
                 // A block with a large angle is computed number by number as a whole.
                 for (all, one) in [(sin[i].0, s.0), (cos[i].0, c.0)] {
                     assert!((all - one).abs() <= 3e-16 || all.is_nan() && one.is_nan());
@@ -245,7 +179,7 @@ mod tests {
     #[test]
     fn symmetric_and_exact_at_zero() {
         assert_eq!(sin_cos(0.0), (0.0, 1.0));
-        assert_eq!(sin_cos_fused(Fused(0.0)), (Fused(0.0), Fused(1.0)));
+        assert_eq!(Fused(0.0).sin_cos(), (Fused(0.0), Fused(1.0)));
         for x in angles().step_by(7) {
             let (sin, cos) = sin_cos(x);
             assert_eq!(sin_cos(-x), (-sin, cos));

@@ -315,7 +315,7 @@ impl<V: Vector> Scalar for Wide<V> {
         let in_range =
             (self * self).less(Self::constant(trig::LARGEST_ANGLE * trig::LARGEST_ANGLE));
         if V::all(in_range) {
-            trig::sin_cos_wide_in_range(self)
+            sin_cos_in_range(self)
         } else {
             sin_cos_by_lane(self, in_range)
         }
@@ -324,6 +324,14 @@ impl<V: Vector> Scalar for Wide<V> {
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         Wide(self.0.mul_add(factor.0, addend.0))
     }
+}
+
+/// Sine and cosine of a register of angles none of which is larger than [`trig::LARGEST_ANGLE`].
+#[inline(always)]
+fn sin_cos_in_range<V: Vector>(x: Wide<V>) -> (Wide<V>, Wide<V>) {
+    let (quarters, sin, cos) = trig::reduced(x);
+    let (sin, cos) = V::turn(quarters.0, sin.0, cos.0);
+    (Wide(sin), Wide(cos))
 }
 
 /// Sine and cosine where some angles are too large or non-finite: these are computed on their own, the others as in a register without
@@ -347,7 +355,7 @@ impl<V: Vector> Task for ByLane<V> {
         let ByLane { angles, in_range } = self;
         let near = Wide::select(in_range, angles, Wide::zero());
         let inside = Wide::<V>::select(in_range, Wide::one(), Wide::zero());
-        let (mut sin, mut cos) = trig::sin_cos_wide_in_range(near);
+        let (mut sin, mut cos) = sin_cos_in_range(near);
         for i in 0..V::LANES {
             if inside.lane(i) == 0.0 {
                 (sin.0.lanes_mut()[i], cos.0.lanes_mut()[i]) = elementary::sin_cos(angles.lane(i));
@@ -411,11 +419,11 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn registers_compute_as_fused_numbers_do() {
-        use crate::arch::Cpu;
-        if Cpu::best() >= Cpu::Avx2 {
+        use crate::arch::{Cpu, has_or_skips};
+        if has_or_skips(Cpu::Avx2) {
             same_as_scalar::<Avx2Register, Fused>(|x| x.0);
         }
-        if Cpu::best() >= Cpu::Avx512 {
+        if has_or_skips(Cpu::Avx512) {
             same_as_scalar::<Avx512Register, Fused>(|x| x.0);
         }
     }

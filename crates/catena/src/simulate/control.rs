@@ -11,7 +11,7 @@
 //! Sensors measure accelerations and loads, which the efforts cause. A sampled controller reads them under the efforts that act
 //! until its instant, before its new command; for a continuous one this would be an algebraic loop, so it may not read them.
 
-use crate::elementary;
+use crate::elementary::{self, all_finite};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Actuator, Model, Tree};
 use crate::spatial::Force;
@@ -116,9 +116,9 @@ impl<'a> Sensors<'a> {
                 None => {
                     return Err(Error::new(
                         ErrorKind::Input,
-                        "a continuous controller cannot look at sensors: what they measure depends on its efforts",
+                        "a continuous controller cannot use sensors: their readings depend on its efforts",
                     )
-                    .hint("give the controller a rate (`--rate 1000`): it then sees what its last efforts cause"));
+                    .hint("give the controller a rate (`--rate 1000`): it then reads them under its previous efforts"));
                 }
             },
         };
@@ -223,6 +223,11 @@ impl Law {
         })
     }
 
+    /// The controller; what stays in its place gives no efforts.
+    pub(super) fn lend(&mut self) -> Law {
+        Law(std::mem::replace(&mut self.0, Box::new(Lent)))
+    }
+
     pub(super) fn control(&mut self) -> &mut dyn Control {
         &mut *self.0
     }
@@ -242,6 +247,16 @@ impl Clone for Law {
 impl fmt::Debug for Law {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Law")
+    }
+}
+
+/// In the place of a controller that is lent.
+#[derive(Clone)]
+struct Lent;
+
+impl Control for Lent {
+    fn efforts(&mut self, _: f64, _: &State, _: &mut Sensors<'_>, _: &mut [f64]) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -431,7 +446,9 @@ impl Actuated {
     /// A controller's demand must be finite, and zero at joints without an actuator.
     pub fn check(&self, t: f64, demand: &[f64], model: &Model) -> Result<()> {
         let name = |k: usize| &model.tree().dofs[k].name;
-        if let Some(k) = demand.iter().position(|x| !x.is_finite()) {
+        if !all_finite(demand)
+            && let Some(k) = demand.iter().position(|x| !x.is_finite())
+        {
             return Err(Error::new(
                 ErrorKind::Input,
                 format!(
@@ -518,8 +535,9 @@ impl Hold {
     /// Holds a new command, given by the closure, from now on.
     pub fn take(&mut self, command: impl FnOnce(&mut [f64])) {
         let time = self.next_time();
-        for k in 0..self.before.len() {
-            self.before[k] = self.effort(time, k);
+        match self.is_late {
+            true => (0..self.before.len()).for_each(|k| self.before[k] = self.effort(time, k)),
+            false => self.before.copy_from_slice(&self.command),
         }
         self.time = time;
         self.taken += 1;

@@ -5,8 +5,8 @@
 
 use super::bodies::BodiesEngine;
 use super::implicit::{NewtonMatrix, TreeImplicit, TreeNewton};
+use super::options::Integrator;
 use super::pendulum::PendulumEngine;
-use super::run::Integrator;
 use super::tree_system::TreeSystem;
 use crate::algorithm::body_coordinates::Formulation;
 use crate::error::{Error, ErrorKind, Result};

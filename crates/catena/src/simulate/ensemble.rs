@@ -6,7 +6,8 @@
 
 use super::control::Law;
 use super::inputs::{Controller, Inputs, controlled};
-use super::run::{Happened, Integrator, Sample, Simulation, SimulationOptions, check};
+use super::options::{Integrator, SimulationOptions, check};
+use super::run::{Happened, Sample, Simulation};
 use super::tree_system::EventFunction;
 use crate::Cpu;
 use crate::algorithm::energy::mechanical_state;

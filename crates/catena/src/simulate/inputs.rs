@@ -505,7 +505,7 @@ impl LineSpring {
         if length == 0.0 {
             return Err(Error::new(
                 ErrorKind::Singular,
-                "a spring has no length, and so no direction",
+                "a spring has zero length, hence no direction",
             ));
         }
         let along = between * (1.0 / length);

@@ -2,7 +2,6 @@
 
 mod checkpoint;
 mod happenings;
-mod options;
 mod verification;
 
 use super::audit::{Audit, Auditor, Errors, Halved, Observation};
@@ -12,6 +11,7 @@ use super::control::ActuatorUse;
 use super::engine::Engine;
 use super::equations::EquationsOfMotion;
 use super::inputs::Inputs;
+use super::options::{Integrator, SimulationOptions, check};
 use super::stiffness::fastest_damping;
 use super::tree_system::{Cause, Constrained, EventFunction, Response, TreeSystem};
 use crate::doors::native::Compiler;
@@ -23,8 +23,6 @@ use crate::spatial::{Force, Motion};
 use crate::state::{Base, State};
 pub use happenings::Happened;
 use happenings::{KINDS, Record, STRIKES};
-pub(super) use options::check;
-pub use options::{Integrator, SimulationOptions};
 pub use verification::verified_error;
 
 /// A sample of the motion.
@@ -62,8 +60,9 @@ pub struct Simulation {
     engine: Engine,
     options: SimulationOptions,
     auditor: Auditor,
-    /// Samples returned so far.
+    /// Samples returned so far, and the index of the last one.
     samples: u64,
+    last_sample: u64,
     /// Events so far, and their times: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
     /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
@@ -207,6 +206,7 @@ impl Simulation {
             records: Record::at_start(&system),
             system,
             engine,
+            last_sample: last_sample(&options),
             options,
             samples: 0,
             happened: Vec::new(),
@@ -306,20 +306,14 @@ impl Simulation {
 
     /// When samples are taken, s.
     pub(crate) fn sample_times(options: &SimulationOptions) -> Vec<f64> {
-        let last = (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64;
-        (0..=last)
+        (0..=last_sample(options))
             .map(|k| (k as f64 * options.interval).min(options.duration))
             .collect()
     }
 
     /// Is the end reached and every sample returned?
     pub fn finished(&self) -> bool {
-        self.samples > self.last_sample()
-    }
-
-    fn last_sample(&self) -> u64 {
-        let count = self.options.duration / self.options.interval;
-        (count * (1.0 - 1e-12)).ceil() as u64
+        self.samples > self.last_sample
     }
 
     fn sample_time(&self, k: u64) -> f64 {
@@ -426,7 +420,7 @@ impl Simulation {
         for &(index, from) in recent.filter(|(index, _)| *index >= own) {
             let kind = (index - own) % KINDS.len();
             let (count, most, what) = match kind < STRIKES {
-                true => (&mut changes, MANY_CHANGES, "dry friction held and let go"),
+                true => (&mut changes, MANY_CHANGES, "dry friction stuck and slipped"),
                 false => (&mut impacts, MANY_IMPACTS, "stops were struck and left"),
             };
             *count += 1;
@@ -434,10 +428,10 @@ impl Simulation {
                 return Err(Error::new(
                     ErrorKind::Integration,
                     format!(
-                        "the run makes no progress: {what} {most} times from {from} s to {reached} s"
+                        "the run makes no progress: {what} {most} times from {from} s to {reached:?} s"
                     ),
                 )
-                .hint("something pushes to and fro against friction or stops: look at the controller and at loads that depend on velocities"));
+                .hint("a load changes its sign again and again against friction or a stop: check the controller and loads that depend on velocities"));
             }
         }
         let statistics = self.engine.statistics();
@@ -454,7 +448,7 @@ impl Simulation {
             Error::new(
                 ErrorKind::Integration,
                 format!(
-                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached} s{more}"
+                    "the run makes no progress: {STRETCH} trial steps went from {from} s to {reached:?} s{more}"
                 ),
             )
         };
@@ -462,14 +456,14 @@ impl Simulation {
         let damping = fastest_damping(self.system.model(), &state).ok().flatten();
         Err(match damping.filter(|damping| damping.is_stiff(self.options.duration)) {
             Some(damping) => error(&format!(
-                "; the damping of `{}` acts within {:.1e} s on an inertia of {:.1e} (with all beyond it free)",
+                "; the damping of `{}` has a time constant of {:.1e} s on an inertia of {:.1e} (outboard joints free)",
                 damping.name,
                 damping.rate.recip(),
                 damping.inertia
             ))
             .hint("stiff damping needs an implicit method (`--method bdf`)"),
             None => error("")
-                .hint("loosen the tolerance, or use a fixed step: something in this system is very fast"),
+                .hint("loosen the tolerance, or use a fixed step: the system has a very short time constant"),
         })
     }
 
@@ -599,6 +593,11 @@ impl Simulation {
     }
 }
 
+/// Index of the last sample.
+fn last_sample(options: &SimulationOptions) -> u64 {
+    (options.duration / options.interval * (1.0 - 1e-12)).ceil() as u64
+}
+
 /// Are two times equal up to round-off?
 fn is_near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 8.0 * f64::EPSILON * a.abs()
@@ -611,7 +610,7 @@ fn before(t: f64) -> f64 {
 
 /// Places the base as in the initial state, if the inputs do not prescribe its motion.
 fn place_base(initial: &Base<f64>, inputs: &mut Inputs) -> Result<()> {
-    if *initial == Base::fixed() {
+    if initial.is_fixed() {
         return Ok(());
     }
     if !inputs.base.is_fixed() {

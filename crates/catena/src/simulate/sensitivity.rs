@@ -15,7 +15,8 @@
 //! way. The dependence of efforts on the state is found likewise, from states along S.
 
 use super::inputs::Controller;
-use super::run::{Integrator, Sample, Simulation};
+use super::options::Integrator;
+use super::run::{Sample, Simulation};
 use super::tree_system::TreeSystem;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::error::{Error, ErrorKind, Result};

@@ -178,7 +178,7 @@ impl TreeSystem {
             if closing.has_user_constraints() {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
-                    "other equations of motion cannot be chosen: they do not know the rows of user-defined constraints",
+                    "other equations of motion cannot be chosen: they do not include the rows of user-defined constraints",
                 )
                 .hint("run it by the recursions"));
             }

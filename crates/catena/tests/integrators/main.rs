@@ -1,9 +1,13 @@
 //! Integrators: coefficients, orders, long runs, events, restarts, failures, cost.
 
+mod accounts;
 mod accuracy;
 mod coefficients;
 mod events;
 mod failures;
+#[allow(dead_code)]
+#[path = "../implicit_problems/mod.rs"]
+mod implicit_problems;
 mod orders;
 mod restarts;
 mod statistics;

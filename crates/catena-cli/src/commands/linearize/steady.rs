@@ -27,7 +27,7 @@ struct Found {
 
 /// A moving system has no holding efforts.
 pub(super) fn holds_nothing() -> Error {
-    let message = "--hold: efforts that hold a position are for equilibria; what moves is linearized about a motion";
+    let message = "--hold: efforts that hold a position are for equilibria; a moving system is linearized about a motion";
     Error::new(ErrorKind::Unsupported, message).hint("leave the option out")
 }
 
@@ -96,7 +96,7 @@ fn to_text(model: &Model, found: &[Found]) -> String {
         text += &motion(model, one);
         text += &modes(model, &one.modes);
         text += &format!(
-            "  besides: {} zero, of positions on which nothing depends and velocities that nothing changes\n",
+            "  in addition, {} zero, from positions that do not enter the equations and velocities that stay constant\n",
             match one.zeros {
                 1 => "1 eigenvalue is".to_string(),
                 n => format!("{n} eigenvalues are"),

@@ -253,9 +253,9 @@ impl Arguments {
             })?;
             if motion.looks_at_sensors && self.rate.is_none() {
                 return Err(refusal(format!(
-                    "--effort: `{formula}` looks at a sensor, which needs --rate"
+                    "--effort: `{formula}` uses a sensor, which needs --rate"
                 ))
-                .hint("what a sensor measures depends on the efforts; with --rate 1000 it is measured under the last ones"));
+                .hint("sensor readings depend on the efforts; with --rate 1000 they are taken under the previous ones"));
             }
             formulas.push((k, expression));
         }

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 /// What joint limits do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LimitKind {
-    /// Report when they are passed
+    /// Report an event when one is passed
     Report,
-    /// Nothing
+    /// Ignore them
     Ignore,
-    /// Hold: rigid, or soft where a stiffness is given
+    /// Enforce them: rigid, or soft where a stiffness is given
     Stop,
-    /// Hold, all of them soft
+    /// Enforce them, all of them soft
     Soft,
 }
 

@@ -16,7 +16,7 @@ pub use chosen::{Chosen, matches};
 pub use limits::description as stops_description;
 pub use origin::arithmetic;
 pub use record::Layout;
-pub use report::stored;
+pub use report::{stored, violated};
 pub use trial::{Columns, Rest, RunArguments, Started, Trial};
 
 use crate::formulation_argument::{FormulationArgument, described};
@@ -180,7 +180,7 @@ pub struct Arguments {
     )]
     atol: Option<f64>,
 
-    /// Longest step of adaptive methods, or the step of fixed ones (there 0.001 by default), in s
+    /// Largest step of adaptive methods, or the step of fixed-step methods (0.001 by default), in s
     #[arg(
         long,
         value_name = "H",
@@ -350,7 +350,7 @@ pub struct Arguments {
     )]
     limits: LimitKind,
 
-    /// The same as `--limits ignore`
+    /// Short for `--limits ignore`
     #[arg(long, conflicts_with = "limits", help_heading = "Limits")]
     no_limits: bool,
 
@@ -394,7 +394,7 @@ pub struct Arguments {
     #[arg(long, requires = "output")]
     loads: bool,
 
-    /// Replace the file if it is there
+    /// Replace an existing file
     #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
 
@@ -605,7 +605,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     }
     if let Some(damping) = stiff {
         outcome = outcome.note(format!(
-            "the damping of `{}` acts within {} s: the implicit method bdf is used (--method)",
+            "the damping of `{}` has a time constant of {} s: the implicit method bdf is used (--method)",
             damping.name,
             rough(damping.rate.recip())
         ));
@@ -631,7 +631,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             velocities,
         };
         outcome = outcome.note(format!(
-            "the start was moved onto the constraints: {}",
+            "the initial state was projected onto the constraints: {}",
             moved.words()
         ));
     }
@@ -642,15 +642,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
         outcome = outcome.note(format!("wrote {rows} to {}", path.display()));
     }
     if arguments.audit == Strictness::Strict {
-        outcome.failures.extend(audit.breaches().map(|breach| {
-            format!(
-                "{} is off by {} at {} s, allowed {}",
-                breach.name,
-                rough(breach.worst),
-                six(breach.time),
-                rough(breach.allowed)
-            )
-        }));
+        outcome.failures.extend(audit.breaches().map(violated));
     }
     Ok(outcome)
 }
@@ -763,7 +755,7 @@ impl Arguments {
                 ErrorKind::Input,
                 format!("--verify: the limit must be positive, not {limit}"),
             )
-            .hint("1e-6 allows an error at the end of a millionth of the motion; --verify alone allows a hundredth")),
+            .hint("1e-6 allows an error of one millionth of the motion at its end; --verify alone, one hundredth")),
             _ => Ok(()),
         }
     }

@@ -214,7 +214,7 @@ impl Running {
             Some(stdin) => stdin
                 .write_all(line.as_bytes())
                 .and_then(|()| stdin.flush()),
-            None => return Err(refusal(format!("at {t} s the process is gone"))),
+            None => return Err(refusal(format!("at {t} s the process has exited"))),
         };
         sent.map_err(|_| self.gone(t))
     }

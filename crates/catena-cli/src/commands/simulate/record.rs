@@ -5,6 +5,7 @@ use super::origin::Origin;
 use super::report::{Seen, Shown};
 use crate::coordinates::Quantity;
 use crate::json;
+use crate::number::six;
 use crate::output;
 use crate::state_file::whole;
 use catena::error::{Error, ErrorKind, Result};
@@ -300,9 +301,10 @@ impl Recorder {
             return error;
         };
         let kept = format!(
-            "{} keeps {} rows, up to time {time:?} s",
+            "{} keeps {} rows, up to time {} s",
             self.path.display(),
-            writer.row_count()
+            writer.row_count(),
+            six(time)
         );
         match error.advice().map(str::to_string) {
             Some(advice) => error.hint(format!("{advice}; {kept}")),

@@ -3,9 +3,9 @@
 use crate::commands::info::one_line;
 use crate::coordinates::Quantity;
 use crate::json;
-use crate::number::{counted, rough, six};
+use crate::number::{counted, residual, rough, six};
 use crate::table::Table;
-use catena::simulate::{ActuatorUse, Audit, Happened, Stopped};
+use catena::simulate::{ActuatorUse, Audit, Breach, Happened, Stopped};
 use catena::{Model, State};
 use serde_json::{Value, json};
 
@@ -193,6 +193,19 @@ fn actuators_json(model: &Model, actuators: &[ActuatorUse]) -> Value {
     actuators.iter().map(one).collect()
 }
 
+/// A violated law as a sentence. A residual that is no number cannot be compared: numbers of the run are too large.
+pub fn violated(breach: &Breach) -> String {
+    let (name, time) = (breach.name, six(breach.time));
+    match breach.worst.is_finite() {
+        true => format!(
+            "{name} is off by {} at {time} s, allowed {}",
+            rough(breach.worst),
+            rough(breach.allowed)
+        ),
+        false => format!("{name} has no answer at {time} s: numbers of the run overflow"),
+    }
+}
+
 fn audit_text(audit: &Audit) -> String {
     let mut text = format!(
         "\naudit  {}, {} rejected, {} evaluations of the dynamics\n\n",
@@ -206,7 +219,7 @@ fn audit_text(audit: &Audit) -> String {
         .text(
             "worst, relative",
             findings().map(|f| match f.seen {
-                true => rough(f.worst),
+                true => residual(f.worst),
                 false => "–".into(),
             }),
         )
@@ -278,7 +291,7 @@ fn stop_text(stop: &Stopped) -> String {
     let mut parts = Vec::new();
     if stop.impacts > 0 {
         parts.push(format!(
-            "struck its limits {} at up to {} {}, which took {} J",
+            "struck its limits {} at up to {} {}, which dissipated {} J",
             times(stop.impacts),
             six(stop.hardest),
             stop.unit,

@@ -1,8 +1,7 @@
 //! A run as a function: from options and a model to a table of numbers, without files or messages, for studies.
 
-use super::{Arguments, Layout, Strictness};
+use super::{Arguments, Layout, Strictness, violated};
 use crate::model_argument::Loaded;
-use crate::number::{rough, six};
 use catena::error::{Error, ErrorKind, Result};
 use catena::native::Compiler;
 use catena::simulate::{Audit, Sample, Simulation};
@@ -212,13 +211,7 @@ impl Started {
         let events = simulation.events().len();
         let audit = simulation.finish();
         if let (true, Some(breach)) = (rest.is_strict, audit.breaches().next()) {
-            let message = format!(
-                "audit: {} is off by {} at {} s, allowed {}",
-                breach.name,
-                rough(breach.worst),
-                six(breach.time),
-                rough(breach.allowed)
-            );
+            let message = format!("audit: {}", violated(breach));
             return Err(Error::new(ErrorKind::Input, message));
         }
         Ok(Trial {

@@ -141,7 +141,7 @@ fn slender_rods() -> Result<Family> {
     let powers = [-1, -2, -4, -6, -8];
     Ok(Family {
         name: "Slender rods",
-        what: "Seven rods of 1 m and 1 kg that hang from each other by spherical joints, with this radius.",
+        what: "Seven rods of 1 m and 1 kg, connected by spherical joints, with this radius.",
         varied: "radius, m",
         lines: lines(&powers, |power| {
             let radius = 10f64.powi(power);
@@ -177,7 +177,7 @@ fn close_axes() -> Result<Family> {
     let powers = [-1, -2, -3, -4, -5, -6];
     Ok(Family {
         name: "Close axes",
-        what: "An arm on two parallel axes at this distance, with a link of 1 g between them: one turns almost as the other does.",
+        what: "An arm on two parallel axes at this distance, with a link of 1 g between them: both rotations move the hand almost alike.",
         varied: "distance, m",
         lines: lines(&powers, |power| {
             let distance = 10f64.powi(power);
@@ -585,26 +585,26 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
         "# Accuracy to expect\n\n\
          Made by `catena study accuracy`: largest errors of double precision over {STATES} random states ({STATES_OF_LONG} of chains with more than {LONG} freedoms), against the \
          same recursions in double-double arithmetic (32 digits) on the same numbers, and for loops against multipliers from an elimination in it. Errors are relative to the largest effort or acceleration. *I and \
-         Cholesky* is Walker and Orin's way, by the inertia matrix, with no answer where a pivot is not positive at one of the states; *efforts returned* is what `catena forward` prints as its check: the relative \
+         Cholesky* is Walker and Orin's method, by the inertia matrix, with no result where a pivot is not positive at one of the states; *efforts returned* is what `catena forward` prints as its check: the relative \
          difference of the efforts that inverse dynamics returns for the accelerations.\n\n\
-         Inverse dynamics multiplies and adds only: its errors stay at round-off. Forward dynamics by recursion never forms the inertia matrix. It keeps \
-         every digit where light, slender or nearly redundant parts make that matrix ill-conditioned, and where Cholesky factors lose them all; it \
-         loses as many as the matrix where the heaviest body is at the tip.\n\n\
-         The efforts returned are no measure of that. For needles they are wrong although the accelerations are right to the last bit: rounding these to \
+         Inverse dynamics multiplies and adds only: its errors stay at round-off. Forward dynamics by recursion never forms the inertia matrix. It stays \
+         accurate to round-off where light, slender or nearly redundant parts make that matrix ill-conditioned, and where Cholesky factors lose all accuracy; it \
+         loses as many digits as the matrix where the heaviest body is at the tip.\n\n\
+         The efforts returned do not measure that. For slender rods they are wrong although the accelerations are right to the last bit: rounding these to \
          double precision changes the efforts. For a heavy hand they are right although the accelerations have lost digits. So `catena forward` also \
          compares with the second method, and where the two differ by more than 1e-9 double-double arithmetic decides: the errors of both are printed, and the exit code is 1 \
          if the accelerations have lost more than that. Above 1000 freedoms it takes the place of the second method, which costs O(n³); `catena evaluate` shows the error by \
-         double-double arithmetic of every state, and `catena simulate` compares at the beginning, before it goes on, and at the end of a run: the exit code is 1 there, too. So it is of `catena factor` where pivots have \
-         lost digits, of `catena derivatives --forward`, and of `catena check` where the condition of the inertia matrix leaves a law undecided. `Dynamics::accuracy` in Rust and `Model.accuracy` in Python tell the error \
-         of the accelerations at a state.\n\n\
+         double-double arithmetic of every state, and `catena simulate` compares at the beginning, before it goes on, and at the end of a run, with the same exit code. The exit code is 1, too, where pivots of \
+         `catena factor` or accelerations of `catena derivatives --forward` have lost digits, and where the condition of the inertia matrix leaves a law of `catena check` undecided. `Dynamics::accuracy` in Rust and \
+         `Model.accuracy` in Python return the error of the accelerations at a state.\n\n\
          Closed chains lose digits in two ways, and the commands show both (`ClosedChain::accuracy` in the library). The arithmetic does: the same equations are solved in double-double \
          arithmetic with as many independent rows. And a state is closed to round-off only, which near a singular position changes the accelerations much more: they are compared with \
          those of the nearest state that is closed to 32 digits. For random four-bars near a singular position, with mass ratios to 1e12, the larger of the two is \
-         the true error to ten digits (`cargo test -p catena --test closed_accuracy`). The error by the state's own last bit is not in it. \
-         A state that its user has closed to a few digits makes no exit code 1 by that.\n\n\
+         the true error to ten digits (`cargo test -p catena --test closed_accuracy`). The effect of rounding the state itself is not included. \
+         A state that its user has closed to a few digits only does not lead to exit code 1 for that reason.\n\n\
          ![Errors of forward dynamics](accuracy.svg)\n\n{}\n\
          ## Close rods\n\n\
-         A plate in a plane that two parallel rods of 1 m hold, at this distance from each other: their rows differ by no more. Rows whose singular values are below \
+         A plate in a plane, held by two parallel rods of 1 m at this distance from each other: their rows differ by no more than that. Rows whose singular values are below \
          1e-9 of the largest count as dependent, and `catena evaluate`, `forward` and `doctor` say so. *Estimate* is what these commands show.\n\n{}\n\
          ## Flat four-bars\n\n\
          Rods of 1, 1.25 and 0.75 m on 1.5 m of ground, the second one with this mass, the others with 1 kg; the first one turns with 1 rad/s at this angle from the position in which all of them lie flat and \

@@ -100,7 +100,7 @@ fn page(lines: &[Line]) -> String {
     };
     let timed = !cubic.times.is_empty();
     let mut text = String::from(
-        "# From which n on O(n) forward dynamics pays\n\n\
+        "# From which n on O(n) forward dynamics pays off\n\n\
          Made by `catena study crossover`. Chains of n revolute joints with axes, mass centres and inertias anywhere. Saha's scheme is Newton–Euler \
          at v̇ = 0, I = U D Uᵀ by recursion and two substitutions; Walker and Orin's the same Newton–Euler, the inertia matrix by composite bodies, and \
          Cholesky's factors of it. Operations are multiplications, divisions, additions and subtractions, counted. The papers find 12 joints by their own counts.\n\n",

@@ -331,10 +331,10 @@ fn verdict(found: &[(&Model, Vec<Line>)]) -> String {
     let alike = 100.0 * alike;
     match apart.is_empty() {
         true => format!(
-            "\n{noise} The integrator does not notice at these tolerances: evaluations differ by {alike:.0} % at most.\n"
+            "\n{noise} This does not affect the integrator at these tolerances: evaluations differ by {alike:.0} % at most.\n"
         ),
         false => format!(
-            "\n{noise} Where the tolerance is well above the noise the integrator does not notice: evaluations differ by {alike:.0} % at most. Where it \
+            "\n{noise} Where the tolerance is well above the noise it does not affect the integrator: evaluations differ by {alike:.0} % at most. Where it \
              comes down to the noise, the claim holds: {}.\n",
             apart.join("; ")
         ),

@@ -550,7 +550,7 @@ impl Motions {
         let mut text = format!(
             "\n## Whole runs\n\n\
              Backward differentiation formulas, {DURATION} s, relative and absolute tolerance {TOLERANCE:e}, as in the paper; the best of all runs that fit into {} s, at least {RUNS}. The \
-             matrix is kept over several steps, so most calls do not pay for it. All schemes solve the same equations; round-off decides how often the matrix is made anew.\n",
+             matrix is kept over several steps, so most calls do not compute it. All schemes solve the same equations; round-off decides how often the matrix is recomputed.\n",
             PATIENCE.as_secs_f64()
         );
         for (title, time) in [

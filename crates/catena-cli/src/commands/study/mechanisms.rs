@@ -179,7 +179,7 @@ fn page(sizes: &[Size]) -> String {
         &operations,
     );
     text += "\n## Multiplications and divisions of all formulations\n\n\
-         Counted as they are made, iterations and corrections included: matrices, their decompositions, substitutions and residuals, without setting up the equations. \
+         Counted as they are executed, iterations and corrections included: matrices, their decompositions, substitutions and residuals, without setting up the equations. \
          Zeros of the hinges' matrices cost nothing. `cut-loops` and `along-tree` are run a second time in the scalar that counts, the recursions of the tree \
          included; to them the rows of the constraints are given, which is their setting up: products with a number that is always 0 or ±1 cost nothing.\n\n";
     text += &table(|cost| Some(cost.0), 0);

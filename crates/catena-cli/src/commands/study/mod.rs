@@ -63,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     bodies: Option<usize>,
 
-    /// Leave out what is timed: the results are then the same every time
+    /// Leave out timings: the results are then reproducible
     #[arg(long)]
     count: bool,
 }

@@ -165,8 +165,9 @@ fn carry_out(
     let mut outcome = with_change(noted, || run_words(&words)).map_err(first_line)?;
     let text = std::mem::take(&mut outcome.text);
     outcome.expect_success()?;
-    let result: Value = serde_json::from_str(&text)
-        .map_err(|error| Error::new(ErrorKind::Input, format!("the result is no JSON: {error}")))?;
+    let result: Value = serde_json::from_str(&text).map_err(|error| {
+        Error::new(ErrorKind::Input, format!("the result is not JSON: {error}"))
+    })?;
     let loaded = seen.take();
     let model = loaded.as_ref().map(|loaded| &loaded.model);
     Ok((numbers(&result, model)?, loaded))
@@ -199,7 +200,7 @@ impl Simulations {
                 let (Some(text), Some(loaded)) = (&text, &loaded) else {
                     let message = format!("`{}` has no model to change", study.command);
                     let error = Error::new(ErrorKind::Syntax, message).at(path.place.clone());
-                    return Err(error.hint("parameters may stand in its settings, as {name}"));
+                    return Err(error.hint("parameters may be used in its settings, as {name}"));
                 };
                 let found = target(text, &loaded.model, path, parameter.relative)?;
                 if matches!(found, Target::State(..)) && parameter.relative {
@@ -215,7 +216,7 @@ impl Simulations {
         let names = study.variables();
         for measure in &study.measures {
             if let Some(figure) = measure::figures(measure, &names)?.first() {
-                let message = format!("`{figure}` is known of simulations only");
+                let message = format!("`{figure}` exists for simulations only");
                 let error = Error::new(ErrorKind::Syntax, message);
                 return Err(measure::about(measure, &error));
             }

@@ -122,7 +122,7 @@ pub(super) fn expect_settings(study: &Study) -> Result<()> {
         };
         let Some((_, takes_value)) = options.iter().find(|(name, _)| *name == setting.key) else {
             let known: Vec<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
-            let message = format!("`run.{}` is no setting of a run", setting.key);
+            let message = format!("`run.{}` is not a setting of a run", setting.key);
             return refuse(
                 message,
                 format!(
@@ -290,7 +290,7 @@ impl Simulations {
         if study.command != SIMULATE {
             if !COMMANDS.contains(&study.command.as_str()) {
                 let known: Vec<&str> = [SIMULATE].iter().chain(COMMANDS).copied().collect();
-                let message = format!("`{}` is no command of studies", study.command);
+                let message = format!("`{}` is not a command that studies can run", study.command);
                 let place = study.command_place.clone().unwrap_or_default();
                 let error = Error::new(ErrorKind::Syntax, message).at(place);
                 return Err(error.hint(advice(&study.command, &known)));

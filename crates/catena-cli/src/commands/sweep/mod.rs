@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
-    /// Replace the results if they are there
+    /// Replace existing results
     #[arg(long, requires = "output", conflicts_with = "resume")]
     overwrite: bool,
 
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut notes = Vec::new();
     if arguments.resume {
         let mut note = format!(
-            "resumed: {} of {} were there",
+            "resumed: {} of {} were already computed",
             carried.before,
             counted(study.sample_count(), "sample", "samples")
         );

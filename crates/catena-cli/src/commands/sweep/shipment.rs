@@ -30,7 +30,7 @@ fn refuse(message: impl Into<String>) -> Error {
 fn name(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| {
         refuse(format!("the name of {} is not Unicode", path.display()))
-            .hint("rename it: names travel as text")
+            .hint("rename it: names are sent as text")
     })
 }
 
@@ -116,7 +116,7 @@ impl Shipment {
         record: &[String],
     ) -> Result<Simulations> {
         let shipment = Shipment::read(bytes).ok_or_else(|| {
-            refuse("the study has not arrived as it was sent")
+            refuse("the study was changed in transit")
                 .hint("install the same version of catena on every node")
         })?;
         let simulations =

@@ -38,7 +38,7 @@ mod residual;
 pub use newton::{BodyNewton, Line, Stiff};
 pub use residual::{Acting, BodyEquations};
 
-use super::Card;
+use crate::card::Card;
 use crate::model::Model;
 
 /// Redundant coordinates.

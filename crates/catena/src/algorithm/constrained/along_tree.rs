@@ -26,8 +26,8 @@
 
 use super::elimination_plan::{NOWHERE, Plan};
 use super::rows::Rows;
-use crate::algorithm::Card;
 use crate::algorithm::factorization::Factorization;
+use crate::card::Card;
 use crate::model::Model;
 use crate::model::joint::{Pivots, any};
 use crate::scalar::Scalar;

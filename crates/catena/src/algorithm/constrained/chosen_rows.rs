@@ -13,9 +13,9 @@
 
 use super::rows::{Axes, Rows, Stabilisation};
 use super::{CLOSED, NOTHING};
-use crate::algorithm::Card;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

@@ -14,10 +14,20 @@
 //! When the joint is closed the gradients with respect to (Ω, u) are orthonormal, so the norm of the multipliers is that of force
 //! and torque. Tilt and turn have a pole, not a false zero, where B is rotated by 180°.
 
-use super::rows::Axes;
 use crate::model::JointKind;
 use crate::scalar::Scalar;
 use crate::spatial::{Force, Mat3, Pose, Vec3};
+
+/// Axes in which the three rows of a point on a point are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axes {
+    /// Axes of the parent's frame: freedoms below both bodies have no entries, closed or not.
+    #[default]
+    Parent,
+    /// World axes, as in Mufti's paper: equivalent where the loop is closed, but stabilised equations differ while it is open, and
+    /// freedoms below both bodies have entries then.
+    World,
+}
 
 /// A frame on a body: its pose and motion, in world axes; accelerations are those at v̇ = 0.
 #[derive(Clone, Copy)]

@@ -19,9 +19,10 @@
 //! | (n; f) | `wrench` | load on the child per unit multiplier, world axes, at `point`; the parent gets the opposite |
 
 use super::contact_rows::{Round, contact, knife_edge};
+pub use super::joint_rows::Axes;
 use super::joint_rows::{MovingFrame, Relative, Row};
-use crate::algorithm::Card;
 use crate::algorithm::kinematics::Kinematics;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::{Closure, JointKind, Model, Rule, Tree, contact_rows};
 use crate::scalar::{Parameter, Scalar};
@@ -37,17 +38,6 @@ pub const CARD: Card = Card {
     order: "O(length of the loops)",
     source: "Mufti 1983, eqs. 42–49, 65–72, remarks 4 and 5, corrected",
 };
-
-/// Axes in which the three rows of a point on a point are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Axes {
-    /// Axes of the parent's frame: freedoms below both bodies have no entries, closed or not.
-    #[default]
-    Parent,
-    /// World axes, as in Mufti's paper: equivalent where the loop is closed, but stabilised equations differ while it is open, and
-    /// freedoms below both bodies have entries then.
-    World,
-}
 
 /// Baumgarte's stabilisation ξ̈ + α ξ̇ + β ξ = 0; both zero for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

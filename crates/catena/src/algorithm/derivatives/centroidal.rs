@@ -22,7 +22,7 @@
 //! The pose of the robot in the world does not enter (1–4). Cost O(n).
 
 use super::inverse::{Beyond, Body, Gathered, Nothing, Outward, Sum, Visit, carried};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};

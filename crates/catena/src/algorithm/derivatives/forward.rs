@@ -42,11 +42,11 @@
 
 use super::inverse::{self, Beyond, Body, Sum, Visit, force_seen, motion_seen, wrench_seen};
 use super::sweeps::{SweepRecord, Sweeps};
-use crate::algorithm::Card;
 use crate::algorithm::elements;
 use crate::algorithm::factorization::{Factorization, FactorsRef};
 use crate::algorithm::forward_dynamics::{ForwardDynamics, articulated_bodies};
 use crate::algorithm::pack::{GROUP, One, Sink};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

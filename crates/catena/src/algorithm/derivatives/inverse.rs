@@ -44,10 +44,10 @@
 //! pose of the base in the world and its linear velocity never enter. Cost O(n d) products, O(n²) entries.
 
 use super::pairs::{PairRecord, Pairs};
-use crate::algorithm::Card;
 use crate::algorithm::elements;
 use crate::algorithm::factorization::FactorsRef;
 use crate::algorithm::pack::{One, Record, Sink};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Angles;
 use crate::model::Model;

@@ -3,7 +3,7 @@
 //! Columns come in packs. Eight rows are processed per pack: the pack is loaded once for all of them, and few cache lines and
 //! pages of the result are written at a time.
 
-use crate::algorithm::inertia_matrix::composite_bodies::add_rotors;
+use crate::algorithm::inertia_matrix::entries::add_rotors;
 use crate::algorithm::pack::{Pack, dot, record, spread, write};
 use crate::algorithm::relations::{ROWS, Relation, Relations, row_of_block};
 use crate::model::Model;

@@ -26,7 +26,7 @@
 //!
 //! [`Couplings`]: crate::model::Couplings
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::couplings::{Cluster, Couplings, Source};
 use crate::model::joint::{Pivots, PivotsMut, any};

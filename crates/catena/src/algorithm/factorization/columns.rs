@@ -16,8 +16,8 @@
 //! by symmetry only its entries up to that freedom are needed in the outward pass.
 
 use super::Factorization;
-use crate::algorithm::Card;
 use crate::algorithm::pack::{One, Pack, put, set_force, set_motion, spread_vec};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::{JointKind, Model, Tree};
 use crate::scalar::{Parameter, Scalar};

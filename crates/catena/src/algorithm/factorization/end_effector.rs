@@ -12,7 +12,7 @@
 //! ```
 
 use super::Factorization;
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};

@@ -1,13 +1,12 @@
 //! The factors of I(q) as computed by recursions in a space.
 
-use super::Factorization;
 use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::space::Space;
 use crate::spatial::Pose;
 
-/// Factors in a space other than components; those of components are a [`Factorization`].
+/// Factors in a space other than components; those of components are a [`Factorization`](super::Factorization).
 #[derive(Clone, Debug)]
 pub(crate) struct Factors<E: Space> {
     angles: Angles<E::Number>,
@@ -70,17 +69,5 @@ impl<E: Space> Factors<E> {
             psi: &self.psi,
             inverse: &self.inverse,
         }
-    }
-
-    /// Copies the factors in components, except the articulated inertias.
-    pub fn export(&self, factors: &mut Factorization<E::Number>) {
-        factors.angles.fill_from(&self.angles);
-        for (to, from) in factors.pose.iter_mut().zip(&self.pose) {
-            *to = E::pose_numbers(E::kept(from));
-        }
-        for (to, from) in factors.psi.iter_mut().zip(&self.psi) {
-            *to = E::wrench_numbers(from);
-        }
-        factors.inverse.copy_from_slice(&self.inverse);
     }
 }

@@ -5,7 +5,7 @@
 //! direction of the task: [`operational_inertia`] scales rows so that units do not matter, and rejects singular tasks.
 
 use super::{Factorization, SolveColumns};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -16,7 +16,7 @@ use crate::scalar::{Parameter, Scalar};
 /// Operational-space inertia.
 pub const CARD: Card = Card {
     name: "Operational-space inertia",
-    question: "inertia felt at a frame",
+    question: "operational-space inertia",
     call: "operational_inverse, operational_inertia",
     file: "algorithm/factorization/operational.rs",
     order: "O(n) per row of the task",

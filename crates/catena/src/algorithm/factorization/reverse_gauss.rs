@@ -13,7 +13,7 @@
 //! O(n³) as written; [`Factorization`](super::Factorization) does the same in O(n) by using the meaning of the entries. It is
 //! kept as a readable third method: for teaching, and as an independent check in tests.
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 

@@ -25,14 +25,14 @@
 //! [`Factorization::joint_block`] gives the block Pᵀ M̂ P itself. For a free base that is the papers' 6×6 block Î_e.
 
 use super::{FactorsMut, FactorsRef};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::elementary;
 use crate::matrix::Matrix;
 use crate::model::Angles;
 use crate::model::Model;
 use crate::model::joint::{Pivots, PivotsMut, any};
 use crate::scalar::{Parameter, Scalar};
-use crate::space::Components;
+use crate::space::{Components, Space};
 use crate::spatial::{ArticulatedInertia, Force, Motion, Pose};
 
 /// The factorization.
@@ -87,6 +87,18 @@ impl<S: Scalar> Factorization<S> {
             psi: &mut self.psi,
             inverse: &mut self.inverse,
         }
+    }
+
+    /// Takes over the factors that a recursion found in another space, except the articulated inertias.
+    pub(crate) fn take<E: Space<Number = S>>(&mut self, found: FactorsRef<'_, E>) {
+        self.angles.fill_from(found.angles);
+        for (to, from) in self.pose.iter_mut().zip(found.pose) {
+            *to = E::pose_numbers(E::kept(from));
+        }
+        for (to, from) in self.psi.iter_mut().zip(found.psi) {
+            *to = E::wrench_numbers(from);
+        }
+        self.inverse.copy_from_slice(found.inverse);
     }
 
     /// References to them for recursions over components.

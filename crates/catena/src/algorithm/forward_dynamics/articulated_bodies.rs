@@ -20,7 +20,8 @@
 //! registers where the processor has AVX2.
 
 use crate::algorithm::factorization::{Factorization, FactorsMut};
-use crate::algorithm::{Card, elements, passive};
+use crate::algorithm::{elements, passive};
+use crate::card::Card;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar, Task};
 use crate::space::{Components, Constants, Freed, JointIn, Space, in_space};

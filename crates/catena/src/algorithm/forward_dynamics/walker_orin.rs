@@ -2,9 +2,9 @@
 //!
 //! Walker & Orin (1982): φ = τ − (inverse dynamics at v̇ = 0), I by composite bodies, then I v̇ = φ by Cholesky's I = L Lᵀ.
 
-use crate::algorithm::Card;
 use crate::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

@@ -17,9 +17,9 @@
 //! several entries of a row are computed at a time (`entries.rs`).
 
 use super::Part;
-use super::entries::{self, EntryRecord};
-use crate::algorithm::Card;
+use super::entries::{self, EntryRecord, add_rotors};
 use crate::algorithm::pack::{GROUP, Sink};
+use crate::card::Card;
 use crate::model::Angles;
 use crate::model::{JointKind, Model};
 use crate::scalar::{Parameter, Scalar};
@@ -299,14 +299,4 @@ fn rows<S: Scalar, P: Parameter<S>>(
         }
     }
     add_rotors(model, inertia);
-}
-
-/// Rotor inertias, on the diagonal.
-#[inline(always)]
-pub(crate) fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
-    if model.tree().has_rotors {
-        for k in 0..model.nv() {
-            inertia[k * model.nv() + k] += model.dofs[k].armature.lift();
-        }
-    }
 }

@@ -18,7 +18,7 @@
 //!
 //! Cost O(n d).
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Angles;
 use crate::model::Model;

@@ -5,7 +5,6 @@
 //! Mirrored entries are the same sum of the same products, so the matrix is symmetric to the last bit.
 
 use super::Part;
-use super::composite_bodies::add_rotors;
 use crate::algorithm::pack::{
     GROUP, Pack, between, cross_add, dot, move_wrench, record, row_in, spread, write,
 };
@@ -237,4 +236,14 @@ fn inwards<S: Scalar, K: Pack<S>>(
     let (moment, lane) = row_of_block::<S, K, _>(moments, 0, r);
     let [mx, my, mz] = spread::<S, K, 3>(moment, lane);
     dot(&[mx, my, mz, fx, fy, fz], axis)
+}
+
+/// Rotor inertias, on the diagonal.
+#[inline(always)]
+pub(crate) fn add_rotors<S: Scalar, P: Parameter<S>>(model: &Model<P>, inertia: &mut [S]) {
+    if model.tree().has_rotors {
+        for k in 0..model.nv() {
+            inertia[k * model.nv() + k] += model.dofs[k].armature.lift();
+        }
+    }
 }

@@ -27,7 +27,8 @@
 //! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
 //! registers where the processor has AVX2.
 
-use crate::algorithm::{Card, elements, passive};
+use crate::algorithm::{elements, passive};
+use crate::card::Card;
 use crate::model::Angles;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

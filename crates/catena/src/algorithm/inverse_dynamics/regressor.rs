@@ -15,8 +15,8 @@
 //! and each of its ten columns is propagated to the base like the wrenches of inverse dynamics. Rotors, springs, friction
 //! and external wrenches are not inertias of bodies: they are not in Y π. Cost O(n d).
 
-use crate::algorithm::Card;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::{Parameter, Scalar};

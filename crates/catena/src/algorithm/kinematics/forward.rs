@@ -6,7 +6,7 @@
 //! ṫᵢ = B ṫₚ + Pᵢ v̇ + bias + ωₚ × (ωₚ × r)          ω̇ and acceleration of the origin (3)
 //! ```
 
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::model::Angles;
 use crate::model::joint::{AnyJoint, any};
 use crate::model::{FrameInfo, Model};

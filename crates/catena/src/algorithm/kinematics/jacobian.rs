@@ -5,7 +5,7 @@
 //! [`Kinematics::frame_acceleration`].
 
 use super::Kinematics;
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::matrix::Matrix;
 use crate::model::{FrameInfo, Model};
 use crate::scalar::{Parameter, Scalar};

@@ -4,7 +4,7 @@ use super::Pendulum;
 use super::full::Full;
 use super::linear::Linear;
 use super::reduced::Reduced;
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::scalar::{Parameter, Scalar};
 

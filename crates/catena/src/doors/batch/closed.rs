@@ -91,8 +91,7 @@ impl Batch {
     pub(super) fn closed_forward(&mut self, given: Given<'_>, vdot: &mut [f64]) -> Result<()> {
         self.failures.clear();
         let (states, given) = self.count_states::<ByCode>(given, vdot.len(), self.model.nv())?;
-        let by_code =
-            self.has_closed_code() && given.external.is_empty() && self.base == Base::fixed();
+        let by_code = self.has_closed_code() && given.external.is_empty() && self.base.is_fixed();
         let left: Vec<usize> = match by_code {
             true => {
                 let job = Job {

@@ -224,7 +224,7 @@ impl<V: Vector> LaneWork<V> {
     ) {
         let states = job.states;
         let size = job.output.len() / states.max(1);
-        self.still = *base == Base::fixed();
+        self.still = base.is_fixed();
         let base: Base<Wide<V>> = Base {
             pose: base.pose.lift(),
             velocity: Motion::new(base.velocity.angular.lift(), base.velocity.linear.lift()),

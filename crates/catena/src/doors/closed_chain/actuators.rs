@@ -12,11 +12,11 @@
 //! Fewer independent actuators than freedoms cannot produce an arbitrary motion, and are rejected.
 
 use super::{ClosedChain, DENSE_ROWS, finite};
-use crate::algorithm::Card;
 use crate::algorithm::constrained::CLOSED;
 use crate::algorithm::constrained::complete_orthogonal::{
     CompleteOrthogonal, RANK_TOLERANCE, norm,
 };
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::spatial::Force;
@@ -73,7 +73,7 @@ impl ClosedChain {
         if worst.is_nan() || worst > CLOSED * scale {
             return Err(Error::new(
                 ErrorKind::Input,
-                format!("these accelerations open constraint `{name}`: {worst:.3e} m/s² or rad/s² are left"),
+                format!("these accelerations violate constraint `{name}` by {worst:.3e} m/s² or rad/s²"),
             )
             .hint("give accelerations of the closed mechanism; `consistent_accelerations` finds those nearest to a guess"));
         }

@@ -21,8 +21,8 @@
 //! 180°.
 
 use super::{ClosedChain, DENSE_ROWS, finite};
-use crate::algorithm::Card;
 use crate::algorithm::constrained::complete_orthogonal::{CompleteOrthogonal, norm};
+use crate::card::Card;
 use crate::dense::cholesky_solve;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;

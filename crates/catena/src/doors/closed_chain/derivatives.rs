@@ -15,10 +15,10 @@
 //! these are the derivatives with dependent rows left out. dλ then has minimum norm.
 
 use super::{ClosedChain, finite};
-use crate::algorithm::Card;
 use crate::algorithm::constrained::rows::{Axes, Rows, Stabilisation};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::Model;

@@ -12,7 +12,7 @@
 //! first in a tree, stay independent where the position allows it.
 
 use super::{ClosedChain, DENSE_ROWS, finite};
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::state::State;
@@ -66,7 +66,7 @@ impl ClosedChain {
         let Some(found) = partition(jacobian, rank) else {
             return Err(Error::new(
                 ErrorKind::Singular,
-                "the independent velocities of the mechanism cannot be told apart at this state",
+                "the independent velocities of the mechanism cannot be determined at this state",
             )
             .hint("the constraints nearly lose rank here: try a state nearby"));
         };

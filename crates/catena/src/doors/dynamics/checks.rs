@@ -1,6 +1,7 @@
 //! Checks that reject states and forces that do not belong to the model, pivots that are not positive, and non-finite results.
 
 use super::Dynamics;
+pub(crate) use crate::elementary::all_finite;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{FrameInfo, Model};
 use crate::spatial::Force;
@@ -53,7 +54,7 @@ impl Dynamics {
 
     /// The motion of the base is finite, and its rotation valid. A base at rest is recognised first.
     fn check_base(&self, base: &Base<f64>) -> Result<()> {
-        if *base == Base::fixed() {
+        if base.is_fixed() {
             return Ok(());
         }
         let r = base.pose.rotation;
@@ -213,21 +214,6 @@ pub(super) fn modest_model(model: &Model) -> bool {
             && modest(&body.placement.translation.to_array())
     });
     bodies && model.dofs.iter().all(|dof| modest(&[dof.armature]))
-}
-
-pub(crate) fn all_finite(x: &[f64]) -> bool {
-    // 0·x is 0 for finite numbers and NaN otherwise; unlike a search it has no branch inside, and four sums do not wait for each other
-    let mut sums = [0.0; 4];
-    let (fours, rest) = x.as_chunks::<4>();
-    for four in fours {
-        for (sum, x) in sums.iter_mut().zip(four) {
-            *sum += x * 0.0;
-        }
-    }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *sum += x * 0.0;
-    }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) == 0.0
 }
 
 pub(super) fn finite_result(what: &str, model: &Model, x: &[f64]) -> Result<()> {

@@ -24,7 +24,8 @@ pub(crate) enum Composite {
 #[cfg(target_arch = "x86_64")]
 mod one_state {
     use super::*;
-    use crate::algorithm::inertia_matrix::composite_bodies::{Composites, add_rotors};
+    use crate::algorithm::inertia_matrix::composite_bodies::Composites;
+    use crate::algorithm::inertia_matrix::entries::add_rotors;
     use crate::algorithm::inertia_matrix::entries::{Entries, EntryRecord};
     use crate::algorithm::pack::{Record, Register};
     use crate::arch::{Columns, Link, Links, Registers};

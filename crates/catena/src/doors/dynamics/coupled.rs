@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::model::{Couplings, FrameInfo, Model};
 use crate::spatial::Force;
-use crate::state::{Base, State, check_length};
+use crate::state::{State, check_length};
 
 /// Data in independent coordinates; the rest of a [`Dynamics`] belongs to the tree.
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl Coupled {
     }
 
     fn is_compiled_case(state: &State, external: &[Force<f64>]) -> bool {
-        external.is_empty() && state.base == Base::fixed()
+        external.is_empty() && state.base.is_fixed()
     }
 }
 

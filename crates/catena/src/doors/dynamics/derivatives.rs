@@ -14,7 +14,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::scalar::Scalar;
 use crate::spatial::Force;
-use crate::state::{Base, State, StateView};
+use crate::state::{State, StateView};
 #[cfg(target_arch = "x86_64")]
 use {
     super::{Quads, fused_view, lift},
@@ -349,7 +349,7 @@ impl Dynamics {
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.inverse_derivatives
             && !loaded
-            && state.base == Base::fixed()
+            && state.base.is_fixed()
         {
             code.run(&state.q, &state.v, vdot);
             share_out(code.results().0, out);
@@ -385,7 +385,7 @@ impl Dynamics {
             && native.codes.forward_derivatives.is_some()
             && external.is_empty()
             && self.model.forces().is_empty()
-            && state.base == Base::fixed()
+            && state.base.is_fixed()
         {
             return self.compiled_forward_derivatives(state, tau);
         }

@@ -121,14 +121,14 @@ fn undefined(element: &ForceElement, length: f64) -> Error {
     let error = match &element.law {
         ForceLaw::Spring(_) if length == 0.0 => Error::new(
             ErrorKind::Singular,
-            format!("spring `{name}` has no length at this state, and so no direction"),
+            format!("spring `{name}` has zero length at this state, hence no direction"),
         )
         .hint("give it ends that do not meet, or neither rest length nor damping"),
         ForceLaw::Torsion(_) => Error::new(
             ErrorKind::Singular,
-            format!("torsion `{name}` has no angle at this state: its axis is turned over"),
+            format!("torsion `{name}` has no angle at this state: its axis is reversed"),
         )
-        .hint("it is meant for bodies that turn about its axis"),
+        .hint("it is meant for bodies that rotate about its axis"),
         ForceLaw::GravityGradient(_) => Error::new(
             ErrorKind::Singular,
             format!("gravity gradient `{name}` has no value at this state"),

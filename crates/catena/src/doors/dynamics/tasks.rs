@@ -131,7 +131,7 @@ impl Dynamics {
                     self.model.name()
                 ),
             )
-            .hint("one body alone must hang on the ground, by a free joint"));
+            .hint("exactly one body must be joined to the ground, by a free joint"));
         }
         if self.is_coupled() {
             return self.coupled_generalized_jacobian(state, frame);

@@ -1,6 +1,5 @@
 //! Why a step failed, and the error when no smaller one succeeds.
 
-use super::integrator::Bdf;
 use super::{Implicit, Role};
 use crate::error::{Error, ErrorKind};
 use crate::integrate::at_time;
@@ -18,6 +17,17 @@ pub(super) enum Failure {
     Refused { error: Error, doing: &'static str },
 }
 
+/// Where steps fail.
+pub(super) struct Tried {
+    pub t: f64,
+    /// The smallest of them.
+    pub h: f64,
+    /// Whether none has succeeded yet.
+    pub at_start: bool,
+    /// The unknown with the largest error.
+    pub worst: Option<usize>,
+}
+
 impl Failure {
     pub(super) fn component(&self) -> Option<usize> {
         match self {
@@ -28,18 +38,21 @@ impl Failure {
         }
     }
 
-    /// The error when steps down to h do not help.
-    pub(super) fn explain<P: Implicit + ?Sized>(&self, bdf: &Bdf, problem: &P, h: f64) -> Error {
-        let t = bdf.time();
+    /// The error when smaller steps do not help.
+    pub(super) fn explain<P: Implicit + ?Sized>(&self, tried: Tried, problem: &P) -> Error {
+        let Tried {
+            t,
+            h,
+            at_start,
+            worst,
+        } = tried;
         let name = |component: Option<usize>| {
             component.map_or_else(|| "the problem".to_string(), |i| problem.name(i))
         };
-        let at_start = bdf.statistics().steps == 0 || bdf.at_start();
         let inconsistent =
             "the initial values may not satisfy the equations: make them consistent first";
         match self {
             Failure::TooInexact { error, .. } => {
-                let worst = bdf.worst_component();
                 let algebraic = worst.map(|i| problem.role(i)).filter(|role| *role != Role::Differential);
                 let hint = match algebraic {
                     Some(Role::Algebraic { index: 1 }) if !at_start => {

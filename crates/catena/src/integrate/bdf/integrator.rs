@@ -14,9 +14,8 @@
 //! otherwise, because equal steps keep the matrix of Newton's method. After a start order and size grow with every step until
 //! one of these tests or a failure prevents it. (Brenan, Campbell & Petzold 1996, sec. 5.2 and 5.3.)
 
-use super::failure::Failure;
+use super::failure::{Failure, Tried};
 use super::history::{Coefficients, History};
-use super::newton::Linearization;
 use super::{BdfOptions, BdfStatistics, Implicit, MAX_ORDER, Role};
 use crate::elementary;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,6 +68,28 @@ pub struct Bdf {
     pub(super) worst: Option<usize>,
 }
 
+/// The point at which the problem was last linearized.
+#[derive(Clone, Debug)]
+pub(super) struct Linearization {
+    pub(super) valid: bool,
+    pub(super) t: f64,
+    pub(super) sigma: f64,
+    pub(super) x: Vec<f64>,
+    pub(super) xdot: Vec<f64>,
+}
+
+impl Linearization {
+    pub(super) fn new(n: usize) -> Self {
+        Linearization {
+            valid: false,
+            t: 0.0,
+            sigma: 0.0,
+            x: vec![0.0; n],
+            xdot: vec![0.0; n],
+        }
+    }
+}
+
 /// Estimates of the error at the order of a step and at the one below, (2), and whether that one is to be preferred.
 struct Estimates {
     here: f64,
@@ -112,6 +133,15 @@ impl Bdf {
             statistics: BdfStatistics::default(),
             worst: None,
         })
+    }
+
+    fn tried(&self, h: f64) -> Tried {
+        Tried {
+            t: self.time(),
+            h,
+            at_start: self.statistics().steps == 0 || self.at_start(),
+            worst: self.worst_component(),
+        }
     }
 
     /// Absolute tolerances of the unknowns one by one, instead of the one in the settings.
@@ -412,12 +442,13 @@ impl Bdf {
                 self.next_size = 0.25 * h;
             }
             if failures >= MAX_FAILURES || self.next_size < self.smallest() {
-                return Err(failure.explain(self, problem, self.next_size));
+                return Err(failure.explain(self.tried(self.next_size), problem));
             }
         }
     }
 
-    /// One step of this size and order, whatever its error; the order may exceed that of the step before by one.
+    /// One step of this size and order, whatever its error; the order may exceed that of the step before by one, and after
+    /// [`start_with_history`](Self::start_with_history) it is at most the number of points of the past.
     pub fn step_of<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,
@@ -425,10 +456,12 @@ impl Bdf {
         order: usize,
     ) -> Result<StepOutcome> {
         self.check_problem(problem)?;
-        let highest = if self.fresh {
-            1
-        } else {
-            (self.used_order + 1).min(MAX_ORDER)
+        // a step leaves one more point behind than its order needs, a given past does not
+        let is_given = self.history.spans[self.used_order] == 0.0;
+        let highest = match () {
+            () if self.fresh => 1,
+            () if is_given => self.used_order,
+            () => (self.used_order + 1).min(MAX_ORDER),
         };
         if !(1..=highest).contains(&order) {
             return Err(Error::new(
@@ -449,7 +482,7 @@ impl Bdf {
         if let Err(failure) = self.newton(problem, t_next, &c) {
             self.statistics.convergence_failures += 1;
             self.worst = failure.component();
-            return Err(failure.explain(self, problem, size));
+            return Err(failure.explain(self.tried(size), problem));
         }
         self.next_order = order;
         self.next_size = size;

@@ -46,7 +46,7 @@ pub use dense::{DenseImplicit, JacobianFn};
 pub use integrator::Bdf;
 
 use super::Tolerances;
-use crate::algorithm::Card;
+use crate::card::Card;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Backward differentiation formulas.

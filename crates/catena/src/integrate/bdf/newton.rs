@@ -31,28 +31,6 @@ const LEAST_REMEMBERED: f64 = 0.05;
 /// A first correction below this, in units of the Newton tolerance, counts as convergence.
 const NEGLIGIBLE: f64 = 1e-4;
 
-/// The point at which the problem was last linearized.
-#[derive(Clone, Debug)]
-pub(super) struct Linearization {
-    pub(super) valid: bool,
-    pub(super) t: f64,
-    pub(super) sigma: f64,
-    pub(super) x: Vec<f64>,
-    pub(super) xdot: Vec<f64>,
-}
-
-impl Linearization {
-    pub(super) fn new(n: usize) -> Self {
-        Linearization {
-            valid: false,
-            t: 0.0,
-            sigma: 0.0,
-            x: vec![0.0; n],
-            xdot: vec![0.0; n],
-        }
-    }
-}
-
 impl Bdf {
     /// Finds x and ẋ at the end of a step, in `x_next`, `xdot_next`, and the correction e in `correction`.
     pub(super) fn newton<P: Implicit + ?Sized>(

@@ -136,7 +136,7 @@ fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<
     if direction.unit().is_some() {
         return Ok(());
     }
-    let message = format!("constraint `{}`: {what} has no length", spec.name);
+    let message = format!("constraint `{}`: {what} has zero length", spec.name);
     Err(model_error(&spec.place, message))
 }
 

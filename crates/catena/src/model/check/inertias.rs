@@ -2,7 +2,7 @@
 
 use super::finite_vector;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::builder::LinkSpec;
+use crate::model::specs::LinkSpec;
 
 pub(super) fn inertial(link: &LinkSpec) -> Result<()> {
     let Some(inertial) = link.inertial else {
@@ -21,7 +21,7 @@ pub(super) fn inertial(link: &LinkSpec) -> Result<()> {
     }
     if inertial.mass > 0.0 && !inertial.mass.is_normal() {
         return refuse(format!(
-            "mass of link `{}` is {:e} kg: so small a number has lost its digits, and 1 kg divided by it overflows",
+            "mass of link `{}` is {:e} kg: a subnormal number, which has lost digits",
             link.name, inertial.mass
         ));
     }

@@ -3,7 +3,7 @@
 use super::{finite_vector, model_error, pose};
 use crate::error::Result;
 use crate::model::JointKind;
-use crate::model::builder::JointSpec;
+use crate::model::specs::JointSpec;
 use crate::residual::within;
 
 pub(super) fn joint_numbers(joint: &JointSpec) -> Result<()> {

@@ -3,8 +3,9 @@
 use super::model_error;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::model::Tree;
-use crate::model::builder::{JointSpec, ModelBuilder, WORLD};
+use crate::model::builder::ModelBuilder;
 use crate::model::constraint::{ConstraintSpec, RuleSpec};
+use crate::model::specs::{JointSpec, WORLD};
 use crate::text::is_hidden;
 use std::collections::{HashMap, HashSet};
 

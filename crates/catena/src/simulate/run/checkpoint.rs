@@ -4,7 +4,7 @@ use super::Simulation;
 use super::happenings::{KINDS, RECORD, Record};
 use crate::error::{Error, ErrorKind, Result};
 use crate::simulate::control::ActuatorUse;
-use crate::simulate::run::Integrator;
+use crate::simulate::options::Integrator;
 
 impl Simulation {
     /// Everything needed to resume bit for bit, including the audit.
@@ -88,7 +88,7 @@ impl Simulation {
         let is_possible = now >= 0.0
             && now - beyond <= self.options.duration
             && self.stretch.0 <= statistics.steps + statistics.rejected
-            && *samples <= self.last_sample() + 1;
+            && *samples <= self.last_sample + 1;
         if !is_possible {
             return Err(foreign());
         }

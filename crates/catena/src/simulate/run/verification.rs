@@ -1,10 +1,10 @@
 //! The error of a run, estimated by a second, more accurate run.
 
 use super::Simulation;
-use super::options::{Integrator, SimulationOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Model;
 use crate::simulate::inputs::Inputs;
+use crate::simulate::options::{Integrator, SimulationOptions};
 use crate::state::State;
 
 /// Error of a run's end, estimated by a second run at a hundredth of its tolerance (or a quarter of its step): the largest

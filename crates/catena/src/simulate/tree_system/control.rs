@@ -62,27 +62,28 @@ impl TreeSystem {
         inputs.efforts(t, state, model, dynamics, actuated, demand)
     }
 
-    /// The same for a user-defined controller: it is moved out meanwhile, so that it can read sensors through the rest of the system.
+    /// The same for a user-defined controller: it is lent meanwhile, so that it can read sensors through the rest of the system.
     fn command_by_own(&mut self, t: f64) -> Result<()> {
-        let mut controller = std::mem::replace(&mut self.inputs.controller, Controller::None);
-        if let Controller::Own(law) = &mut controller {
-            let mut demand = std::mem::take(&mut self.demand);
-            demand.fill(0.0);
-            let done = match self.is_sampled() {
-                true => self.ask_with_sensors(t, law, &mut demand),
-                false => {
-                    let mut sensors = Sensors::closed(self.model.tree());
-                    (law.control()).efforts(t, &self.state, &mut sensors, &mut demand)
-                }
-            };
-            let done = done.and_then(|()| self.actuated.check(t, &demand, &self.model));
-            self.complaint = done.as_ref().err().cloned();
-            self.demand = demand;
-            self.inputs.controller = controller;
-            return done;
+        let Controller::Own(law) = &mut self.inputs.controller else {
+            return Ok(());
+        };
+        let mut law = law.lend();
+        let mut demand = std::mem::take(&mut self.demand);
+        demand.fill(0.0);
+        let done = match self.is_sampled() {
+            true => self.ask_with_sensors(t, &mut law, &mut demand),
+            false => {
+                let mut sensors = Sensors::closed(self.model.tree());
+                (law.control()).efforts(t, &self.state, &mut sensors, &mut demand)
+            }
+        };
+        let done = done.and_then(|()| self.actuated.check(t, &demand, &self.model));
+        self.complaint = done.as_ref().err().cloned();
+        self.demand = demand;
+        if let Controller::Own(place) = &mut self.inputs.controller {
+            *place = law;
         }
-        self.inputs.controller = controller;
-        Ok(())
+        done
     }
 
     fn ask_with_sensors(&mut self, t: f64, law: &mut Law, demand: &mut [f64]) -> Result<()> {

@@ -75,7 +75,7 @@ impl TreeSystem {
                 let name = &self.model.tree().dofs[stop.freedom].name;
                 return Err(Error::new(
                     ErrorKind::Input,
-                    format!("joint `{name}` moves at the start, but its limits are one position"),
+                    format!("joint `{name}` moves at the start, but its limits coincide"),
                 ));
             }
             self.friction.modes[j] = Mode::Held;

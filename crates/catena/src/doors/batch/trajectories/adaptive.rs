@@ -258,7 +258,7 @@ impl<V: Vector> Uneven<V> {
                     true => Error::new(
                         ErrorKind::Integration,
                         format!(
-                            "the run makes no progress: {STRETCH} trial steps went from {} s to {} s",
+                            "the run makes no progress: {STRETCH} trial steps went from {} s to {:?} s",
                             state.stretch.1, state.t
                         ),
                     )

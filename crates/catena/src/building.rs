@@ -1,11 +1,10 @@
-//! Checks that need states of the whole model: a freedom without inertia, a wheel that tilts against the wheel it rolls on.
+//! Builds a model, with the checks that need states of it: a freedom without inertia, a wheel that tilts against the wheel it rolls on.
 
-use super::model_error;
 use crate::algorithm::factorization::Factorization;
 use crate::algorithm::kinematics::{Kinematics, forward_kinematics};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::Model;
+use crate::error::{Error, ErrorKind, Result, Warning};
 use crate::model::constraint::{Rule, Surface};
+use crate::model::{Model, ModelBuilder};
 use crate::residual::within;
 use crate::scalar::DoubleDouble;
 use crate::spatial::Pose;
@@ -14,13 +13,36 @@ use crate::state::State;
 /// Seeds of the states at which pivots and axes are examined.
 const STATES: std::ops::RangeInclusive<u64> = 1..=3;
 
+impl ModelBuilder {
+    /// Checks everything and builds the model.
+    pub fn build(&self) -> Result<Model> {
+        let mut model = self.assembled()?;
+        parallel_axes(&model)?;
+        match mobility(&model)? {
+            None => {}
+            Some(error) if self.allow_immobile && !self.strict => {
+                model.warn(Warning {
+                    message: format!(
+                        "{}; accelerations and simulations are rejected",
+                        error.message()
+                    ),
+                    place: error.place().clone(),
+                });
+            }
+            Some(error) => return Err(error),
+        }
+        model.eliminate_couplings()?;
+        Ok(model)
+    }
+}
+
 /// No freedom is without inertia: m̂ of every freedom is positive at some state.
 ///
 /// Three random states are tried; a freedom whose m̂ stays below 1e-12 of the inertia around it in all of them has nothing
 /// to resist its effort, unless [`sharp_pivots`] finds a small inertia.
 ///
 /// The error for a freedom without inertia is returned as a value: a reader may turn it into a warning.
-pub(in crate::model) fn mobility(model: &Model) -> Result<Option<Error>> {
+fn mobility(model: &Model) -> Result<Option<Error>> {
     let mut factors = Factorization::new(model);
     let mut best = vec![0.0f64; model.nv()];
     for seed in STATES {
@@ -104,7 +126,7 @@ fn sharp_pivots(model: &Model) -> Vec<bool> {
 }
 
 /// A wheel touches another in the plane of both only while their axes are parallel: the joints must keep them parallel in every state.
-pub(in crate::model) fn parallel_axes(model: &Model) -> Result<()> {
+fn parallel_axes(model: &Model) -> Result<()> {
     for constraint in model.constraints() {
         let Rule::Contact {
             surface: Surface::Cylinder(_),
@@ -130,7 +152,7 @@ pub(in crate::model) fn parallel_axes(model: &Model) -> Result<()> {
                     "constraint `{}`: the joints let the wheel tilt against the axis of what it rolls on",
                     constraint.name
                 );
-                return Err(model_error(&constraint.place, message).hint(
+                return Err(Error::new(ErrorKind::Model, message).at(constraint.place.clone()).hint(
                     "carry both by joints that keep their axes parallel, planar or revolute ones; or leave out the wheel's axis for a sphere",
                 ));
             }

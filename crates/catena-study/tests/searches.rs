@@ -1,0 +1,239 @@
+//! Searches of an optimum: how they end, and what an experiment that fails does to them.
+
+use catena::error::{Error, ErrorKind, Result};
+use catena_study::{Experiment, Optimum, Study, optimize};
+use std::path::Path;
+
+fn study(goal: &str, rest: &str) -> Study {
+    let text = format!(
+        r#"format = "catena-study/1"
+model = "stanford"
+[[parameter]]
+name = "x"
+path = "q.a"
+uniform = [-3, 3]
+[[parameter]]
+name = "y"
+path = "q.b"
+loguniform = [0.1, 10]
+[[measure]]
+name = "bowl"
+value = "last(q.a)"
+[[measure]]
+name = "sum"
+value = "last(q.b)"
+[optimize]
+{goal}
+{rest}"#
+    );
+    Study::parse(&text, Path::new("study.toml")).expect("a study")
+}
+
+const SLSQP: &str = "minimise = \"bowl\"\nmethod = \"slsqp\"\ntolerance = 1e-6";
+/// The nearest point of the line x + y = 2 to (1, 2) is (0.5, 1.5).
+const LINE: &str = "[[constraint]]\nmeasure = \"sum\"\nhigh = 2";
+
+/// A bowl about (1, 2) and the sum x + y, with derivatives of a kind.
+struct Bowl {
+    slopes: fn(&[f64]) -> Result<Vec<Vec<f64>>>,
+    /// Beyond this x nothing can be computed.
+    end: f64,
+}
+
+fn exact(values: &[f64]) -> Result<Vec<Vec<f64>>> {
+    let (x, y) = (values[0], values[1]);
+    Ok(vec![vec![2.0 * (x - 1.0), 2.0 * (y - 2.0)], vec![1.0, 1.0]])
+}
+
+impl Experiment for Bowl {
+    fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+        let (x, y) = (values[0], values[1]);
+        if x > self.end {
+            return Err(Error::new(ErrorKind::Input, "too far"));
+        }
+        Ok(vec![5.0 + (x - 1.0).powi(2) + (y - 2.0).powi(2), x + y])
+    }
+
+    fn slopes(&self, values: &[f64], measures: &[usize]) -> Result<Vec<Vec<f64>>> {
+        let all = (self.slopes)(values)?;
+        Ok(measures.iter().map(|&m| all[m].clone()).collect())
+    }
+}
+
+/// The same without derivatives: those that a trait gives by default.
+struct Plain;
+
+impl Experiment for Plain {
+    fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+        Bowl {
+            slopes: exact,
+            end: f64::INFINITY,
+        }
+        .measure(values)
+    }
+}
+
+fn best(optimum: &Optimum) -> &[f64] {
+    &optimum.history[optimum.best].values
+}
+
+fn found(experiment: &dyn Experiment, goal: &str, rest: &str) -> Optimum {
+    optimize(&study(goal, rest), experiment, |_| Ok(())).expect("an optimum")
+}
+
+fn expect_best(optimum: &Optimum, wanted: [f64; 2], allowed: f64) {
+    assert!(optimum.is_feasible);
+    for (found, wanted) in best(optimum).iter().zip(wanted) {
+        assert!((found - wanted).abs() < allowed, "{:?}", best(optimum));
+    }
+}
+
+#[test]
+fn gradients_of_the_experiment_lead_to_the_bottom() {
+    let bowl = Bowl {
+        slopes: exact,
+        end: f64::INFINITY,
+    };
+    for (rest, wanted) in [("", [1.0, 2.0]), (LINE, [0.5, 1.5])] {
+        let optimum = found(&bowl, SLSQP, rest);
+        expect_best(&optimum, wanted, 1e-4);
+        let gradients = optimum.gradients.expect("SLSQP needs them");
+        assert!(gradients.count > 1);
+        assert_eq!((gradients.runs, gradients.because), (0, None));
+        assert!(optimum.history.len() < 60, "{}", optimum.history.len());
+    }
+}
+
+/// Where there are no derivatives, or they are no numbers, differences lead there as well, and the reason is kept.
+#[test]
+fn differences_replace_what_is_missing() {
+    let infinite = Bowl {
+        slopes: |_| Ok(vec![vec![f64::NAN; 2]; 2]),
+        end: f64::INFINITY,
+    };
+    let unknown = Bowl {
+        slopes: |_| Err(Error::new(ErrorKind::Unsupported, "an event has no slope")),
+        end: f64::INFINITY,
+    };
+    let experiments: [(&dyn Experiment, &str); 3] = [
+        (&infinite, "a derivative is not finite"),
+        (&unknown, "an event has no slope"),
+        (&Plain, "the experiment gives no derivatives"),
+    ];
+    for (experiment, reason) in experiments {
+        let optimum = found(experiment, SLSQP, LINE);
+        expect_best(&optimum, [0.5, 1.5], 1e-3);
+        let gradients = optimum.gradients.expect("SLSQP needs them");
+        assert_eq!(gradients.because.as_deref(), Some(reason));
+        // two runs for each of two parameters
+        assert_eq!(gradients.runs, 4 * gradients.count);
+    }
+}
+
+/// The bottom lies where nothing can be computed: the search turns back, and ends near the edge.
+#[test]
+fn a_bottom_beyond_the_edge_is_approached() {
+    for slopes in [exact, |_: &[f64]| {
+        Err(Error::new(ErrorKind::Unsupported, "none"))
+    }] {
+        let cliff = Bowl { slopes, end: 0.5 };
+        let optimum = found(&cliff, SLSQP, "");
+        let failed = optimum
+            .history
+            .iter()
+            .filter(|point| point.measures.is_err());
+        assert!(failed.clone().count() > 0);
+        assert!(failed.clone().all(|point| point.violation == f64::INFINITY));
+        assert!(failed.clone().all(|point| !point.is_feasible()));
+        let start = optimum.history[0].measures.as_ref().expect("the start");
+        let end = optimum.history[optimum.best].measures.as_ref();
+        assert!(end.expect("the best was computed")[0] < start[0]);
+        assert!(best(&optimum)[0] <= 0.5);
+    }
+}
+
+/// A search that may not run any longer says so; COBYLA as well.
+#[test]
+fn a_search_ends_when_its_runs_are_used_up() {
+    let bowl = Bowl {
+        slopes: exact,
+        end: f64::INFINITY,
+    };
+    for method in ["cobyla", "slsqp"] {
+        let goal = format!(
+            "minimise = \"bowl\"\nmethod = \"{method}\"\ntolerance = 1e-12\nevaluations = 4"
+        );
+        let optimum = found(&bowl, &goal, "");
+        assert_eq!(
+            optimum.end, "the number of evaluations is used up",
+            "{method}"
+        );
+        assert!(
+            optimum.history.len() <= 6,
+            "{method}: {}",
+            optimum.history.len()
+        );
+        assert_eq!(optimum.gradients.is_some(), method == "slsqp");
+    }
+}
+
+/// An objective that does not change has no scale, and every point is as good as the start.
+#[test]
+fn a_plain_has_its_bottom_everywhere() {
+    struct Flat;
+    impl Experiment for Flat {
+        fn measure(&self, _: &[f64]) -> Result<Vec<f64>> {
+            Ok(vec![0.0, 0.0])
+        }
+    }
+    for method in ["cobyla", "slsqp"] {
+        let goal = format!("minimise = \"bowl\"\nmethod = \"{method}\"");
+        let optimum = found(&Flat, &goal, "[[constraint]]\nmeasure = \"sum\"\nhigh = 0");
+        assert!(optimum.is_feasible);
+        assert_eq!(optimum.best, 0, "{method}");
+    }
+}
+
+/// Whoever notes the points may end the search, as a signal does: its error is the result, and no further point is computed.
+#[test]
+fn an_error_of_the_record_ends_the_search() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    struct Counted(AtomicUsize);
+    impl Experiment for Counted {
+        fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Plain.measure(values)
+        }
+    }
+    for method in ["cobyla", "slsqp"] {
+        let experiment = Counted(AtomicUsize::new(0));
+        let goal = format!("maximise = \"bowl\"\nmethod = \"{method}\"");
+        let mut points = 0;
+        let ended = optimize(&study(&goal, LINE), &experiment, |_| {
+            points += 1;
+            match points {
+                3 => Err(Error::new(ErrorKind::File, "the disk is full")),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(ended.expect_err(method).message(), "the disk is full");
+        assert_eq!(points, 3, "{method}");
+        // those for differences, four for a gradient, are no points of the search
+        assert!(experiment.0.into_inner() <= 3 + 3 * 4, "{method}");
+    }
+}
+
+#[test]
+fn a_start_that_is_no_number_is_told() {
+    struct Nowhere;
+    impl Experiment for Nowhere {
+        fn measure(&self, _: &[f64]) -> Result<Vec<f64>> {
+            Ok(vec![f64::INFINITY, 0.0])
+        }
+    }
+    let error = optimize(&study(SLSQP, ""), &Nowhere, |_| Ok(())).expect_err("no start");
+    assert_eq!(
+        error.message(),
+        "the start cannot be computed: measure `bowl` is inf"
+    );
+}
