@@ -847,7 +847,7 @@ impl PyModel {
     /// A random state (q, v): angles within ±π and lengths within ±1 m, or within the joint limits where there are any; velocities within ±1.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
-    #[pyo3(signature = (seed = None), text_signature = "(seed=0)")]
+    #[pyo3(signature = (seed = None), text_signature = "($self, seed=0)")]
     fn random<'py>(
         &self,
         py: Python<'py>,
