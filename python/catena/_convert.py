@@ -50,7 +50,7 @@ def whole(name: str, x: Any, least: int = 0) -> int:
 def word(name: str, x: Any) -> str:
     """`x` as a name."""
     if not isinstance(x, str):
-        raise InputError(f"{name} must be a name, not {x!r}")
+        raise InputError(f"{name} must be text, not {x!r}")
     return x
 
 
@@ -64,6 +64,9 @@ def names(name: str, x: Any) -> List[str]:
 
 def by_name(name: str, x: Any, example: str) -> Mapping[str, Any]:
     """`x` as a dictionary whose keys are names."""
-    if not isinstance(x, Mapping) or not all(isinstance(key, str) for key in x):
-        raise InputError(f"{name} must be a dictionary with names as its keys, not {x!r}", hint=f"for example {example}")
+    if not isinstance(x, Mapping):
+        raise InputError(f"{name} must be a dictionary of names, not {type(x).__name__}", hint=f"for example {example}")
+    wrong = next((key for key in x if not isinstance(key, str)), None)
+    if wrong is not None:
+        raise InputError(f"{name}: {wrong!r} is not a name", hint=f"for example {example}")
     return x

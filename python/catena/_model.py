@@ -602,7 +602,7 @@ class Model(_catena.Model):
         if verify is not None:
             verify = real("verify", verify)
             if not (np.isfinite(verify) and verify > 0):
-                raise InputError(f"verify must be a positive error, not {verify}")
+                raise InputError(f"verify must be a positive error, not {verify:g}")
             if rate is not None and callable(control) and not isinstance(control, Traced):
                 raise InputError(
                     "verify: a function called at a rate may carry state over from the first run",
@@ -693,7 +693,7 @@ class Model(_catena.Model):
     ) -> Ensemble:
         """Simulates many copies of the model at once, each from its own state: in SIMD lanes, on all cores.
 
-        q (N, nq), v (N, nv): the initial states; a single row is used for all. States are recorded at the start and at the end, or every `interval` s.
+        q (N, nq), v (N, nv): the initial states; a single row is used for all. States are recorded at the start and at the end, or every `interval` s, a whole fraction of the duration.
         method, rtol, atol, step: as in `simulate`.
         Efforts are tau + stiffness (target - q) - damping v at joints without quaternions, tau at others; each (nv,) or (N, nv), default zero.
         models: a model for each member, with the bodies and joints of this one and other parameters (`replace`).

@@ -102,14 +102,15 @@ impl Built {
         let is_shape = (value.get_type().name()).is_ok_and(|name| name == "ShapeError");
         let counts = is_shape || value.to_string().contains("numbers are needed");
         if counts && value.hasattr("hint").unwrap_or(false) {
+            let whole = self.whole();
             let hint = format!(
-                "`{}` has coupled joints: {} positions and {} velocities are independent; runs and their controls have those of all joints of \
-                 the tree, {} and {}, and so has the model `open_tree()`",
+                "`{}` has coupled joints: {} of {} positions and {} of {} velocities are independent, and calls take these; runs and their \
+                 controls have all of them, and so has the model `open_tree()`",
                 self.model.name(),
                 self.model.nq(),
+                whole.model.nq(),
                 self.model.nv(),
-                self.whole().model.nq(),
-                self.whole().model.nv(),
+                whole.model.nv(),
             );
             let _ = value.setattr("hint", hint);
         }
