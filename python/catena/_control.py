@@ -6,6 +6,9 @@ from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ._convert import numbers, real, word
+from .errors import InputError
+
 
 class Control:
     """A controller for `Model.simulate`; its description is stored with the run."""
@@ -21,10 +24,10 @@ def _motion(target: Any, move_time: Optional[float], trajectory: Any) -> Dict[st
     if (target is None) == (trajectory is None):
         raise TypeError("give either a target or a trajectory (t, q, v, a)")
     if trajectory is not None:
-        t, q, v, a = trajectory
-        rows = {"t": t, "q": q, "v": v, "a": a}
-        return {key: np.asarray(value, dtype=float).tolist() for key, value in rows.items()}
-    return {"target": np.asarray(target, dtype=float).tolist(), "move_time": move_time}
+        if not isinstance(trajectory, (tuple, list)) or len(trajectory) != 4:
+            raise InputError("trajectory must be four arrays (t, q, v, a)", hint="`follow` gives them: (motion.t, motion.q, motion.v, motion.a)")
+        return {key: numbers(f"{key} of the trajectory", value).tolist() for key, value in zip("tqva", trajectory)}
+    return {"target": numbers("target", target).tolist(), "move_time": None if move_time is None else real("move_time", move_time)}
 
 
 def pd(
@@ -45,7 +48,8 @@ def pd(
     >>> bool(np.abs(run.v[-1]).max() < 0.1)
     True
     """
-    return Control(kind="pd", stiffness=stiffness, damping=damping, **_motion(target, move_time, trajectory))
+    gains = {"stiffness": real("stiffness", stiffness), "damping": real("damping", damping)}
+    return Control(kind="pd", **gains, **_motion(target, move_time, trajectory))
 
 
 def computed_torque(
@@ -60,7 +64,8 @@ def computed_torque(
 
     The desired motion is given as for `pd`; the stiffness is in 1/s², the damping in 1/s.
     """
-    return Control(kind="computed-torque", stiffness=stiffness, damping=damping, **_motion(target, move_time, trajectory))
+    gains = {"stiffness": real("stiffness", stiffness), "damping": real("damping", damping)}
+    return Control(kind="computed-torque", **gains, **_motion(target, move_time, trajectory))
 
 
 def gravity_compensation() -> Control:
@@ -92,21 +97,31 @@ def sine(amplitude: Any, frequency: Any) -> Control:
     """amplitude · sin(frequency · t), (nv,) each; frequency in rad/s."""
     return Control(
         kind="sine",
-        amplitude=np.asarray(amplitude, dtype=float).tolist(),
-        frequency=np.asarray(frequency, dtype=float).tolist(),
+        amplitude=numbers("amplitude", amplitude).tolist(),
+        frequency=numbers("frequency", frequency).tolist(),
     )
 
 
 def table(t: Any, tau: Any) -> Control:
     """Efforts over time, linear between the instants: t (T,), tau (T, nv)."""
-    return Control(kind="table", t=np.asarray(t, dtype=float).tolist(), tau=np.asarray(tau, dtype=float).tolist())
+    return Control(kind="table", t=numbers("t", t).tolist(), tau=numbers("tau", tau).tolist())
 
 
 def plane(frame: str, normal: Sequence[float], offset: float = 0.0) -> Tuple[str, str, Tuple[float, ...], float]:
     """An event: the origin of a frame crosses the plane normal · x = offset (world axes, m)."""
-    return ("plane", frame, tuple(float(x) for x in normal), float(offset))
+    direction = numbers("normal", normal)
+    if direction.shape != (3,) or not np.isfinite(direction).all() or not direction.any():
+        raise InputError(f"normal of a plane must be three finite numbers, not all zero, not {normal!r}")
+    return ("plane", word("frame", frame), tuple(direction.tolist()), _finite("offset", offset))
 
 
 def reaches(freedom: str, value: float) -> Tuple[str, str, float]:
     """An event: the position of a freedom reaches a value, rad or m."""
-    return ("reaches", freedom, float(value))
+    return ("reaches", word("freedom", freedom), _finite("value", value))
+
+
+def _finite(name: str, x: Any) -> float:
+    number = real(name, x)
+    if not np.isfinite(number):
+        raise InputError(f"{name} of an event must be finite, not {number}")
+    return number

@@ -14,12 +14,12 @@ import numpy as np
 from . import _catena
 from ._ask import arrays, at_state, row, state_options
 from ._control import Control
-from ._convert import numbers
+from ._convert import by_name, names, numbers, real, whole, word
 from ._ensemble import Ensemble
 from ._reach import Followed, Reached, wanted
 from ._run import Run, html_table
 from ._trace import Traced
-from ._view import Viewer
+from ._view import Viewer, port_number
 from .errors import InputError, ShapeError
 
 Array = np.ndarray
@@ -116,7 +116,7 @@ class Kinematics(Mapping):
         try:
             k = self.frames.index(frame)
         except ValueError:
-            raise KeyError(frame) from None
+            raise KeyError(f"there is no link or frame `{frame}`; known are {', '.join(self.frames)}") from None
         return FrameMotion(self.poses[..., k, :, :], self.velocities[..., k, :], self.accelerations[..., k, :])
 
     def __iter__(self) -> Iterator[str]:
@@ -124,6 +124,10 @@ class Kinematics(Mapping):
 
     def __len__(self) -> int:
         return len(self.frames)
+
+    def __repr__(self) -> str:
+        states = "one state" if self.poses.ndim == 3 else f"{len(self.poses)} states"
+        return f"<catena.Kinematics of {states}: {', '.join(self.frames)}>"
 
 
 class Model(_catena.Model):
@@ -220,10 +224,10 @@ class Model(_catena.Model):
             ("stiffness", stiffness),
             ("rest", rest),
         ):
-            joints += [(key, name, _number(key, value)) for name, value in _named(key, values)]
+            joints += [(key, name, real(key, value)) for name, value in _named(key, values)]
         copy._replace(
             self,
-            [(name, _number("mass", value)) for name, value in _named("mass", mass)],
+            [(name, real("mass", value)) for name, value in _named("mass", mass)],
             [(name, _vector("centre", value)) for name, value in _named("centre", centre)],
             [(name, _tensor(value)) for name, value in _named("inertia", inertia)],
             None if gravity is None else _vector("gravity", gravity),
@@ -245,7 +249,7 @@ class Model(_catena.Model):
 
         Also as `.urdf`, `.sdf` or, for MJCF, `.xml` or `.mjcf`, if the format can express the model; otherwise an error names what it cannot express.
         """
-        name = os.fspath(path)
+        name = _path(path)
         if name.lower().endswith(".toml"):
             text = self.to_toml()
         elif name.lower().endswith(".json"):
@@ -588,27 +592,24 @@ class Model(_catena.Model):
         >>> run.q.shape, run.audit.kept
         ((101, 3), True)
         """
+        duration, rtol = _duration(duration), real("rtol", rtol)
+        atol, step, rate = (None if x is None else real(name, x) for name, x in (("atol", atol), ("step", step), ("rate", rate)))
         method, step = _stepping(method, step, rate, control is not None)
         if interval is None:
             interval = duration / max(1.0, np.ceil(duration / 0.01 * (1 - 1e-12))) if 0 < duration < np.inf else 0.01
         else:
-            parts = duration / interval if interval else np.inf
-            if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
-                raise InputError(
-                    f"the duration ({duration} s) is not a multiple of the interval ({interval} s)",
-                    hint="the last sample is the end of the run; choose another interval or duration",
-                )
-        method = method or "dop853"
+            interval = _interval(interval, duration)
         if verify is not None:
+            verify = real("verify", verify)
             if not (np.isfinite(verify) and verify > 0):
-                raise InputError(f"verify must be a positive error, not {verify}")
+                raise InputError(f"verify must be a positive error, not {verify:g}")
             if rate is not None and callable(control) and not isinstance(control, Traced):
                 raise InputError(
                     "verify: a function called at a rate may carry state over from the first run",
                     hint="compare two runs with different steps, or use a control without Python",
                 )
         for name, number, unit in (("alpha", alpha, "1/s"), ("beta", beta, "1/s²")):
-            if number is not None and not (np.isfinite(number) and number > 0):
+            if number is not None and not (np.isfinite(real(name, number)) and number > 0):
                 raise InputError(f"{name} must be a positive number of {unit}, not {number}")
         for name, text in (("newton", newton), ("coordinates", coordinates), ("formulation", formulation)):
             if text is not None and not isinstance(text, str):
@@ -620,27 +621,28 @@ class Model(_catena.Model):
         if closing not in ("projection", "baumgarte"):
             raise InputError(f"closing cannot be {closing!r}", hint='it is "projection" or "baumgarte"')
         limits = _limits(limits)
-        if isinstance(stop, str):
-            stop = [stop]
+        stop = names("stop", stop)
         control = _described(control)
         checked = _events(events)
         unknown = [name for name in stop if name not in checked and limits == "ignore"]
         if unknown:
             raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
-        record = [record] if isinstance(record, str) else list(record)
+        record = names("record", record)
         if loads:
             record += ["joint.*"] + (["constraint.*"] if self.constraints else [])
         bar = None
         if progress is True:
-            progress, bar = _bar(float(duration))
+            progress, bar = _bar(duration)
+        elif progress is not None and not callable(progress):
+            raise InputError(f"progress must be a function (t, duration) or True, not {progress!r}")
         try:
             data, error = self._simulate(
-                q, v, float(duration), float(interval), method, float(rtol), atol, step, control,
-                wrenches, checked, limits, list(stop), progress, closing, compile, rate,
+                q, v, duration, interval, method, rtol, atol, step, control,
+                wrenches, checked, limits, stop, progress, closing, compile, rate,
                 record,
-                restitution,
+                _restitution(restitution),
                 {
-                    "base": [base] if isinstance(base, str) else list(base),
+                    "base": names("base", base),
                     "unlimited": bool(unlimited),
                     "newton": newton,
                     "coordinates": coordinates,
@@ -691,7 +693,7 @@ class Model(_catena.Model):
     ) -> Ensemble:
         """Simulates many copies of the model at once, each from its own state: in SIMD lanes, on all cores.
 
-        q (N, nq), v (N, nv): the initial states; a single row is used for all. States are recorded at the start and at the end, or every `interval` s.
+        q (N, nq), v (N, nv): the initial states; a single row is used for all. States are recorded at the start and at the end, or every `interval` s, a whole fraction of the duration.
         method, rtol, atol, step: as in `simulate`.
         Efforts are tau + stiffness (target - q) - damping v at joints without quaternions, tau at others; each (nv,) or (N, nv), default zero.
         models: a model for each member, with the bodies and joints of this one and other parameters (`replace`).
@@ -712,17 +714,24 @@ class Model(_catena.Model):
         if seeds is not None:
             if q is not None or v is not None:
                 raise InputError("seeds and q or v exclude each other", hint="members start from random(seed), or from q and v")
-            starts = [self.random(_count("seed", seed)) for seed in seeds]
+            if not np.iterable(seeds):
+                raise InputError(f"seeds must be whole numbers, one for each member, not {seeds!r}")
+            starts = [self.random(whole("seed", seed)) for seed in seeds]
             q = np.array([start[0] for start in starts]).reshape(len(starts), self.nq)
             v = np.array([start[1] for start in starts]).reshape(len(starts), self.nv)
         elif q is None:
             raise InputError("ensemble needs q or seeds")
         controls = _controls(control)
+        duration, rtol = _duration(duration), real("rtol", rtol)
+        atol, step, rate = (None if x is None else real(name, x) for name, x in (("atol", atol), ("step", step), ("rate", rate)))
+        interval = duration if interval is None else _interval(interval, duration)
         method, step = _stepping(method, step, rate, bool(controls))
+        if models is not None and not (np.iterable(models) and all(isinstance(own, Model) for own in models)):
+            raise InputError("models must be a list of models, one for each member")
         record = self._ensemble(
-            q, v, float(duration), float(duration if interval is None else interval), method, float(rtol), atol, step,
+            q, v, duration, interval, method, rtol, atol, step,
             tau, target, stiffness, damping, None if models is None else list(models), compile,
-            controls, rate, wrenches, _events(events), _limits(limits), restitution, bool(unlimited),
+            controls, rate, wrenches, _events(events), _limits(limits), _restitution(restitution), bool(unlimited),
         )
         return Ensemble(record)
 
@@ -752,7 +761,8 @@ class Model(_catena.Model):
         """
         goal = wanted(targets, centre)
         q, record = self._reach(
-            self.neutral() if start is None else start, goal, limits, float(tolerance), _count("iterations", iterations), float(time)
+            self.neutral() if start is None else start, goal, bool(limits), real("tolerance", tolerance), whole("iterations", iterations),
+            real("time", time),
         )
         return Reached(q, record["converged"], record["residual"], record["iterations"])
 
@@ -791,7 +801,8 @@ class Model(_catena.Model):
         goal = wanted(targets, centre, len(times))
         # accelerations are second differences: positions are found as accurately as possible
         q, v, a, residual = self._follow(
-            times.tolist(), self.neutral() if start is None else start, goal, limits, min(1e-12, float(tolerance)), _count("iterations", iterations)
+            times.tolist(), self.neutral() if start is None else start, goal, bool(limits), min(1e-12, real("tolerance", tolerance)),
+            whole("iterations", iterations),
         )
         return Followed(times, q, v, a, bool((residual <= tolerance).all()), residual)
 
@@ -803,7 +814,7 @@ class Model(_catena.Model):
         folder = tempfile.mkdtemp(prefix="catena-")
         path = os.path.join(folder, "model.json")
         self.save(path)
-        return Viewer([path, "--port", str(int(port)), *(["--live"] if live else [])], folder, browser)
+        return Viewer([path, "--port", str(port_number(port)), *(["--live"] if live else [])], folder, browser)
 
     # --- closed chains -----------------------------------------------------------------------------------------------
 
@@ -817,7 +828,7 @@ class Model(_catena.Model):
         >>> closed.residuals[0] < 1e-12, closed.freedoms
         (True, 1)
         """
-        q, v, record = self._assemble(q, v, list(hold), time)
+        q, v, record = self._assemble(q, v, names("hold", hold), real("time", time))
         return Assembled(q, v, record["iterations"], tuple(record["residuals"]), record["rows"], record["rank"], record["freedoms"])
 
     def loads(
@@ -829,7 +840,7 @@ class Model(_catena.Model):
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
-        r = self._loads(q, v, tau, wrenches, sharing, time)
+        r = self._loads(q, v, tau, wrenches, word("sharing", sharing), real("time", time))
         return Loads(
             np.array(r["accelerations"]),
             {name: np.array(load) for name, load in r["joints"].items()},
@@ -857,7 +868,7 @@ class Model(_catena.Model):
         >>> bar.accuracy([1.2, -1.2, 1.2], [0.5, -0.5, 0.5]).closing < 1e-12
         True
         """
-        return Accuracy(**self._accuracy(q, v, tau, wrenches, time))
+        return Accuracy(**self._accuracy(q, v, tau, wrenches, real("time", time)))
 
     def solve(
         self,
@@ -874,7 +885,9 @@ class Model(_catena.Model):
         SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
         body's.
         """
-        r = self._formulation(q, v, tau, wrenches, formulation, time)
+        r = self._formulation(
+            q, v, tau, wrenches, None if formulation is None else word("formulation", formulation), real("time", time)
+        )
         return Loads(
             np.array(r["accelerations"]),
             {name: np.array(load) for name, load in r["joints"].items() if load is not None},
@@ -891,7 +904,7 @@ class Model(_catena.Model):
         >>> print(catena.model("four-bar-1").doctor([1.2, -1.2, 1.2]).freedoms)
         1
         """
-        at, record = self._doctor(self.neutral() if q is None else q, samples, seed, time)
+        at, record = self._doctor(self.neutral() if q is None else q, whole("samples", samples), whole("seed", seed), real("time", time))
         return Diagnosis(at, record)
 
     # --- equations, code, laws ---------------------------------------------------------------------------------------
@@ -909,8 +922,9 @@ class Model(_catena.Model):
         symbols: "masses", "lengths", "inertias", "gravity", "rotors", "passive" (springs and dampers), "all"; or single ones such as "link2.mass" or "joint1.damping". `style` is "closed" or
         "recursive"; the latter has the `notation` "catena" or "paper" (the variables of Saha's papers).
         """
-        names = [symbols] if isinstance(symbols, str) else list(symbols)
-        return Equations(self._derive(format, names, style, notation, elimination), format)
+        chosen = names("symbols", symbols)
+        style = None if style is None else word("style", style)
+        return Equations(self._derive(word("format", format), chosen, style, word("notation", notation), bool(elimination)), format)
 
     def generate(
         self,
@@ -930,8 +944,14 @@ class Model(_catena.Model):
         With `casadi` there is one more file, `NAME_casadi.c`: compiled into one library with `NAME.c`, it makes `inverse` and `forward` external
         functions of CasADi, called `NAME_casadi_inverse` and `NAME_casadi_forward`, with their Jacobians (docs/generated-code.md).
         """
-        names = [parameters] if isinstance(parameters, str) else list(parameters)
-        files = dict(self._generate(language, list(functions), name, frame, names, snap, casadi))
+        chosen, wanted_functions = names("parameters", parameters), names("functions", functions)
+        if not wanted_functions:
+            raise InputError("functions: none is named, there is nothing to generate")
+        files = dict(
+            self._generate(
+                word("language", language), wanted_functions, word("name", name), word("frame", frame), chosen, real("snap", snap), bool(casadi)
+            )
+        )
         if folder is not None:
             os.makedirs(folder, exist_ok=True)
             for file, text in files.items():
@@ -945,7 +965,7 @@ class Model(_catena.Model):
         >>> sorted(catena.model("stanford").count())
         ['forward', 'inertia', 'inverse']
         """
-        return {name: (m, a) for name, m, a in self._count(list(functions))}
+        return {name: (m, a) for name, m, a in self._count(names("functions", functions))}
 
     def check(self, states: int = 10, *, seed: int = 1) -> "Laws":
         """Checks every law and every pair of algorithms that applies to a tree, at random states. `.hold` says whether all hold; `.undecided` lists
@@ -954,7 +974,7 @@ class Model(_catena.Model):
         >>> catena.model("planar3").check(2).hold
         True
         """
-        return Laws([Law(**law) for law in self._check(states, seed)])
+        return Laws([Law(**law) for law in self._check(whole("states", states, 1), whole("seed", seed))])
 
     def space(self, q: Any, v: Any = None, *, point: Optional[Sequence[float]] = None, frame: Optional[str] = None) -> Dict[str, Any]:
         """A free-floating robot in the variables of Saha's paper, at one state: v = (t_e; θ̇), t_e the twist (ω; ṙ) of a point E of the
@@ -1015,17 +1035,20 @@ class Model(_catena.Model):
         True
         """
         copy = type(self)(self.name)
-        state = copy._reroot(self, link, q, v)
+        state = copy._reroot(self, word("link", link), q, v)
         return Rerooted(copy, *(state or (None, None)))
 
     def conformance_case(self, name: str, *, states: int = 3, seed: int = 1) -> str:
         """A conformance case of this model as JSON, to compare other programs with."""
-        return self._case(name, states, seed)
+        return self._case(word("name", name), whole("states", states), whole("seed", seed))
 
     def figure(self, q: Any, *, labels: Optional[Sequence[str]] = None, side_by_side: bool = True) -> str:
         """Stick figures of one or several positions as SVG."""
         count = 1 if np.ndim(q) < 2 else len(q)
-        return self._figure(q, list(labels) if labels is not None else [""] * count, side_by_side)
+        shown = [""] * count if labels is None else names("labels", labels)
+        if len(shown) != count:
+            raise InputError(f"there are {len(shown)} labels for {count} position(s)", hint="give one label for each, or none")
+        return self._figure(q, shown, bool(side_by_side))
 
     def open_tree(self) -> "Model":
         """The tree without its constraints: every loop is open, and no joint is coupled to another."""
@@ -1343,23 +1366,46 @@ def _residual(x: Optional[float]) -> str:
     return "no answer" if x is None else f"{x:.1e}"
 
 
-def _count(name: str, value: Any) -> int:
-    """A count."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(f"{name} must be a whole number, not {value!r}")
-    return int(value)
-
-
 def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float], driven: bool) -> Tuple[str, Optional[float]]:
     """Method and step of a run; with a rate the default is one step of rk4 in each control interval."""
+    if method is not None:
+        word("method", method)
     if rate is not None:
         if not (np.isfinite(rate) and rate > 0):
-            raise InputError(f"rate must be a positive number of Hz, not {rate}")
+            raise InputError(f"rate must be a positive number of Hz, not {rate:g}")
         if not driven:
             raise InputError("rate: there is no control")
         if method is None:
             return "rk4", 1 / rate if step is None else step
     return method or "dop853", step
+
+
+def _duration(duration: Any) -> float:
+    """The duration of a run."""
+    seconds = real("duration", duration)
+    if not np.isfinite(seconds):
+        raise InputError(f"duration of the simulation must be a finite number of s, not {seconds}")
+    return seconds
+
+
+def _interval(interval: Any, duration: float) -> float:
+    """The time between samples: a whole fraction of the duration."""
+    seconds = real("interval", interval)
+    parts = duration / seconds if seconds else np.inf
+    if np.isfinite(parts) and parts > 0 and abs(parts - round(parts)) > 1e-9 * max(1.0, parts):
+        raise InputError(
+            f"the duration ({duration:g} s) is not a multiple of the interval ({seconds:g} s)",
+            hint="the last sample is the end of the run; choose another interval or duration",
+        )
+    return seconds
+
+
+def _restitution(restitution: Any) -> Any:
+    """Restitutions of stops: one number, or one by joint."""
+    if restitution is None or isinstance(restitution, Mapping):
+        given = by_name("restitution", restitution or {}, '{"elbow": 0.5}')
+        return {name: real(f"restitution of `{name}`", number) for name, number in given.items()} if given else restitution
+    return real("restitution", restitution)
 
 
 def _limits(limits: Union[bool, str]) -> str:
@@ -1379,7 +1425,12 @@ def _described(control: Any) -> Any:
         return control.description
     if control is None or callable(control):
         return control
-    return {"kind": "constant", "tau": np.asarray(control, dtype=float).tolist()}
+    if isinstance(control, str):
+        raise InputError(
+            f"control cannot be {control!r}",
+            hint="it is catena.pd(…), catena.computed_torque(…) and the like, an array of constant efforts, or a function (t, q, v)",
+        )
+    return {"kind": "constant", "tau": numbers("control", control).tolist()}
 
 
 def _controls(control: Any) -> List[Any]:
@@ -1392,8 +1443,9 @@ def _controls(control: Any) -> List[Any]:
 
 def _events(events: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """Checked events."""
-    for name, event in (events or {}).items():
-        if not callable(event) and not (isinstance(event, tuple) and event and event[0] in ("plane", "reaches")):
+    for name, event in by_name("events", events or {}, '{"floor": catena.plane("hand", [0, 0, 1])}').items():
+        kind = event[0] if isinstance(event, tuple) and event else None
+        if not callable(event) and (kind, len(event) if kind else 0) not in (("plane", 4), ("reaches", 3)):
             raise InputError(f"event `{name}` is not an event", hint="give catena.plane(…), catena.reaches(…) or a function (t, q, v)")
     return dict(events or {})
 
@@ -1414,20 +1466,13 @@ def _bar(duration: float) -> Tuple[Any, Any]:
 
 def verify(path: PathLike) -> Dict[str, Any]:
     """Compares catena with a conformance case, a file of reference results from another program: `["passed"]` and every quantity."""
-    return _catena.verify(os.fspath(path))
+    return _catena.verify(_path(path))
 
 
 def _unpickled(kind: type, text: str) -> Model:
     model = kind()
     model._restore(text)
     return model
-
-
-def _number(key: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{key} must be a number, not {value!r}") from None
 
 
 def _named(key: str, values: Optional[Mapping[str, Any]]) -> List[Tuple[str, Any]]:
@@ -1486,8 +1531,20 @@ def load(
     otherwise a file with such elements is rejected. `model.assumptions` lists what was assumed.
     """
     model = Model()
-    model._read(os.fspath(path), base, strict, ignore_unknown, _names("ignore", ignore))
+    model._read(_path(path), _base(base), bool(strict), bool(ignore_unknown), names("ignore", ignore))
     return model
+
+
+def _path(path: Any) -> str:
+    """The name of a file."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise InputError(f"the path of a file must be a str or a Path, not {path!r}") from None
+
+
+def _base(base: Any) -> Optional[str]:
+    return None if base is None else word("base", base)
 
 
 def loads(
@@ -1501,15 +1558,10 @@ def loads(
 ) -> Model:
     """Reads a model from text; `format` is "toml", "json", "urdf", "mjcf" or "sdf". The rest is as for `load`."""
     model = Model()
-    model._read_text(text, format, base, strict, ignore_unknown, _names("ignore", ignore))
+    if not isinstance(text, str):
+        raise InputError(f"text must be a str, not {type(text).__name__}", hint="decode bytes, or read a file with `catena.load`")
+    model._read_text(text, word("format", format), _base(base), bool(strict), bool(ignore_unknown), names("ignore", ignore))
     return model
-
-
-def _names(what: str, names: Sequence[str]) -> List[str]:
-    """A list of names; a string would be read as a list of its letters."""
-    if isinstance(names, str):
-        raise InputError(f'{what} must be a list of names such as ["{names}"], not one string')
-    return list(names)
 
 
 def model(name: str) -> Model:
@@ -1519,7 +1571,7 @@ def model(name: str) -> Model:
     7
     """
     made = Model()
-    made._embed(name)
+    made._embed(word("name", name))
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Any, List, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._convert import numbers
+from ._convert import by_name, numbers
 from .errors import InputError, NotFinite, ShapeError
 
 Array = np.ndarray
@@ -54,6 +54,10 @@ def _rows(name: str, target: Any, instants: Optional[int], is_pose_allowed: bool
         orthogonal = np.allclose(rotations @ rotations.swapaxes(1, 2), np.eye(3), atol=1e-6)
         if not (orthogonal and (np.linalg.det(rotations) > 0).all()):
             raise InputError(f"{name} is not a pose: its upper left 3×3 block is not a rotation")
+        if not np.allclose(poses[:, 3], [0.0, 0.0, 0.0, 1.0], rtol=0.0, atol=1e-9):
+            raise InputError(
+                f"{name} is not a pose: its last row is not 0, 0, 0, 1", hint="the origin is its last column; is the matrix transposed?"
+            )
         return poses[:, :3].reshape(-1, 12).tolist()
     before = "" if instants is None else f"{instants}, "
     expected = f"({before}3)" if instants is not None else "(3,)"
@@ -69,7 +73,7 @@ def wanted(
 ) -> List[Tuple[Optional[str], List[List[float]]]]:
     """The targets of frames by name, and of the mass centre, which has no name."""
     found: List[Tuple[Optional[str], List[List[float]]]] = []
-    for frame, target in (targets or {}).items():
+    for frame, target in by_name("targets", targets or {}, '{"hand": pose}').items():
         found.append((frame, _rows(f"the target of `{frame}`", target, instants, True)))
     if centre is not None:
         found.append((None, _rows("the target of the mass centre", centre, instants, False)))

@@ -9,7 +9,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ._view import Viewer, program
+from ._convert import whole
+from ._view import Viewer, port_number, program
 from .errors import InputError
 
 
@@ -64,7 +65,7 @@ class Audit:
         for finding in self.findings:
             if finding.law == law:
                 return finding
-        raise KeyError(law)
+        raise KeyError(f"there is no law `{law}`; known are {', '.join(finding.law for finding in self.findings)}")
 
     def _rows(self) -> List[Tuple[str, str, str, str]]:
         words = {True: "ok", False: "BROKEN", None: ""}
@@ -134,12 +135,16 @@ class Run:
 
         The page is served to this computer only, until `close()` of the returned viewer or the end of Python.
         """
+        foreign = next((other for other in others if not isinstance(other, Run)), None)
+        if foreign is not None:
+            raise InputError(f"a run can be overlaid on runs, not on {foreign!r}")
+        port = port_number(port)
         folder = tempfile.mkdtemp(prefix="catena-")
         files = []
         for k, run in enumerate((self, *others)):
             files.append(os.path.join(folder, f"run{k + 1}.parquet"))
             run.save(files[-1])
-        return Viewer([*files, "--port", str(int(port))], folder, browser)
+        return Viewer([*files, "--port", str(port)], folder, browser)
 
     @property
     def metadata(self) -> Dict[str, Any]:
@@ -174,7 +179,7 @@ class Run:
 
     def svg(self, path: "str | os.PathLike[str] | None" = None, *, width: int = 1100, height: int = 760) -> str:
         """Positions, velocities, efforts and energies over time as SVG, written to `path` if one is given."""
-        text = self._data.svg(width, height)
+        text = self._data.svg(whole("width", width, 200), whole("height", height, 200))
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -206,7 +211,7 @@ class Run:
 
     def strip(self, count: int = 8) -> str:
         """Stick figures at equally spaced times as SVG."""
-        rows = np.unique(np.linspace(0, len(self) - 1, count).round().astype(int))
+        rows = np.unique(np.linspace(0, len(self) - 1, whole("count", count, 1)).round().astype(int))
         # a run has all coordinates of the tree
         model = self.model.open_tree() if self.model.couplings else self.model
         return model.figure(self.q[rows], labels=[f"{t:.3g} s" for t in self.t[rows]])

@@ -11,6 +11,7 @@ import tempfile
 from typing import Any, List, Optional
 
 from ._catena import answer
+from ._convert import whole
 from .errors import Error, InputError
 
 
@@ -26,6 +27,13 @@ def program(*arguments: str) -> str:
     for option, words in OPTIONS.items():
         message, hint = message.replace(option, words), hint and hint.replace(option, words)
     raise InputError(message.splitlines()[0].removeprefix("error: "), hint=hint)
+
+
+def port_number(port: Any) -> int:
+    """A port to serve a page at; 0 for a free one."""
+    if whole("port", port) > 65535:
+        raise InputError(f"port must be a whole number up to 65535, not {port}", hint="0 chooses a free port")
+    return int(port)
 
 
 def refused(messages: str) -> Error:

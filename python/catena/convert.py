@@ -18,7 +18,8 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from ._model import Model
-from .errors import InputError
+from ._convert import numbers
+from .errors import InputError, ShapeError
 
 Array = np.ndarray
 
@@ -32,6 +33,15 @@ def rotation(quaternion: Any) -> Array:
         [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
     ]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _rows(name: str, x: Any, width: int) -> Array:
+    """One state or rows of many, of so many numbers each."""
+    array = numbers(name, x)
+    if array.shape[-1:] != (width,):
+        expected, given = f"(…, {width})", str(array.shape)
+        raise ShapeError(f"{name} has shape {given}, expected {expected}", argument=name, expected=expected, given=given)
+    return array
 
 
 def _turn(matrix: Array, x: Array) -> Array:
@@ -75,7 +85,7 @@ class Pinocchio:
 
     def q(self, q: Any) -> Array:
         """Positions for Pinocchio."""
-        q = np.asarray(q, dtype=float)
+        q = _rows("q", q, self.model.nq)
         out = np.empty(q.shape[:-1] + (self.other.nq,))
         for kind, here, _, there, _, size in self._pairs:
             if kind == "free":
@@ -91,7 +101,7 @@ class Pinocchio:
 
     def q_back(self, q: Any) -> Array:
         """Positions for catena."""
-        q = np.asarray(q, dtype=float)
+        q = _rows("q", q, self.other.nq)
         out = np.empty(q.shape[:-1] + (self.model.nq,))
         for kind, here, _, there, _, size in self._pairs:
             if kind == "free":
@@ -107,7 +117,7 @@ class Pinocchio:
 
     def _vector(self, q: Any, x: Any, back: bool) -> Array:
         """v, or τ: linear parts of free joints are rotated by Rᵀ, or back by R."""
-        q, x = np.asarray(q, dtype=float), np.asarray(x, dtype=float)
+        q, x = _rows("q", q, self.model.nq), _rows("the vector", x, self.other.nv if back else self.model.nv)
         out = np.empty(np.broadcast_shapes(q.shape[:-1], x.shape[:-1]) + (self.other.nv,))
         for kind, q_at, here, _, there, _ in self._pairs:
             to, at = (here, there) if back else (there, here)
@@ -154,7 +164,7 @@ class Pinocchio:
 
     def a_back(self, q: Any, v: Any, a: Any) -> Array:
         """Accelerations for catena; q, v are catena's."""
-        return self._vector(q, np.asarray(a, dtype=float) - self._drift(q, v), True)
+        return self._vector(q, _rows("a", a, self.other.nv) - self._drift(q, v), True)
 
 
 class Mujoco:
@@ -183,24 +193,24 @@ class Mujoco:
             raise InputError(f"catena has {len(velocities)} freedoms, MuJoCo {other.nv}: they did not read the same robot")
         self._q, self._v = np.array(positions, dtype=int), np.array(velocities, dtype=int)
 
-    def _there(self, x: Any, order: Array) -> Array:
-        x = np.asarray(x, dtype=float)
+    def _there(self, name: str, x: Any, order: Array) -> Array:
+        x = _rows(name, x, len(order))
         out = np.empty_like(x)
         out[..., order] = x
         return out
 
     def q(self, q: Any) -> Array:
         """Positions for MuJoCo (`qpos`)."""
-        return self._there(q, self._q)
+        return self._there("q", q, self._q)
 
     def q_back(self, q: Any) -> Array:
         """Positions for catena."""
-        return np.asarray(q, dtype=float)[..., self._q]
+        return _rows("q", q, len(self._q))[..., self._q]
 
     def v(self, v: Any) -> Array:
         """Velocities, accelerations or efforts for MuJoCo (`qvel`, `qacc`, `qfrc_applied`)."""
-        return self._there(v, self._v)
+        return self._there("v", v, self._v)
 
     def v_back(self, v: Any) -> Array:
         """Velocities, accelerations or efforts for catena."""
-        return np.asarray(v, dtype=float)[..., self._v]
+        return _rows("v", v, len(self._v))[..., self._v]

@@ -18,6 +18,7 @@ import numpy as np
 
 from ._manifold import increments, plain, quaternions, unit
 from ._model import Model
+from .errors import ShapeError
 
 __all__ = ["inverse", "forward", "step"]
 
@@ -62,7 +63,13 @@ def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callab
     def checked(q: Any, v: Any, x: Any) -> Any:
         q = jnp.asarray(q)
         dtype = jnp.result_type(q, float)
-        return function(q.astype(dtype), jnp.asarray(v, dtype), jnp.asarray(x, dtype))
+        arguments = q.astype(dtype), jnp.asarray(v, dtype), jnp.asarray(x, dtype)
+        for name, array, width in zip(("q", "v", "the third argument"), arguments, (nq, nv, nv)):
+            if array.shape != (width,):
+                expected, given = f"({width},)", str(array.shape)
+                message = f"{name} has shape {given}, expected {expected}: one state"
+                raise ShapeError(message, argument=name, expected=expected, given=given, hint="`jax.vmap` makes a function of many")
+        return function(*arguments)
 
     return checked
 

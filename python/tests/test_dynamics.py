@@ -436,3 +436,18 @@ def test_accuracy_of_closed_chains():
     assert flat.closing >= flat.arithmetic and flat.error < 1e-3
     with pytest.raises(catena.InputError, match="is open by"):
         bar.accuracy([1.2, -1.1, 1.2])
+
+
+def test_motions_of_frames_show_their_names(arm):
+    motion = arm.kinematics(np.zeros((3, 6)))
+    assert repr(motion) == f"<catena.Kinematics of 3 states: {', '.join(arm.frames)}>"
+    with pytest.raises(KeyError, match="no link or frame `claw`; known are world, link1"):
+        motion["claw"]
+
+
+def test_one_name_may_stand_alone():
+    bar, q = catena.model("four-bar-1"), [1.2, -1.2, 1.2]
+    assert np.array_equal(bar.inverse(q, actuators="foot0"), bar.inverse(q, actuators=["foot0"]))
+    assert np.array_equal(bar.assemble(q, hold="foot0").q, bar.assemble(q, hold=["foot0"]).q)
+    assert bar.generate(functions="inertia") == bar.generate(functions=["inertia"])
+    assert bar.count("inertia") == bar.count(["inertia"])

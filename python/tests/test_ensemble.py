@@ -1,5 +1,8 @@
 """Many simulations of one structure in one call."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -137,3 +140,25 @@ def test_what_drives_members_is_checked(arm):
         arm.ensemble()
     with pytest.raises(ZeroDivisionError):
         arm.ensemble(q, v, control=lambda t, q, v: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    "how", ["", "method='bdf'", "control=lambda t, q, v: -v, rate=1000.0", "events={'up': lambda t, q, v: q[0] - 9.0}"]
+)
+def test_control_c_stops_an_ensemble(how):
+    """Few members that take hours: in lanes, one by one, with functions of Python."""
+    program = f"""
+import os, signal, threading, time
+import catena
+planar = catena.model("planar3")
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+begin = time.monotonic()
+try:
+    planar.ensemble([[0.1, 0.2, 0.3]] * 2, duration=1e6, {how})
+    print("done")
+except KeyboardInterrupt:
+    print("stopped", time.monotonic() - begin < 10, flush=True)
+os._exit(0)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert found.stdout.strip() == "stopped True", found.stderr

@@ -58,3 +58,11 @@ def test_a_step_and_its_gradient(model):
         return jnp.sum(state[1] ** 2)
 
     check_grads(cost, (tau,), order=1, modes=("rev",), atol=1e-6, rtol=1e-5)
+
+
+def test_wrong_shapes_are_told_before_jax_calls(arm):
+    forward, q = catena.jax.forward(arm), np.zeros(6)
+    with pytest.raises(catena.ShapeError, match=r"q has shape \(5,\), expected \(6,\): one state\nhint: `jax.vmap`"):
+        forward(q[:5], q, q)
+    with pytest.raises(catena.ShapeError, match=r"v has shape \(3, 6\), expected \(6,\)"):
+        jax.jit(forward)(q, np.zeros((3, 6)), q)

@@ -125,3 +125,14 @@ def test_robot(path, base):
             inertia = np.triu(inertia) + np.triu(inertia, 1).T
             order = pair.v(q[k], np.arange(model.nv, dtype=float)).astype(int)
             assert difference(model.inertia(q[k])[np.ix_(order, order)], inertia) < 1e-9
+
+
+def test_wrong_lengths_are_errors():
+    model = catena.Model("arm").add_link("rod", mass=1.0, inertia=[0.1] * 3)
+    model.add_joint("hinge", "revolute", child="rod", axis=[0, 0, 1])
+    there = pin.buildModelFromXML(model.to_urdf())
+    pair = catena.convert.Pinocchio(model, there)
+    assert pair.q([[0.1], [0.2]]).shape == (2, 1)
+    for call in (pair.q, pair.q_back, lambda x: pair.v([0.1], x), lambda x: pair.v_back([0.1], x), lambda x: pair.a_back([0.1], [0.2], x)):
+        with pytest.raises(catena.ShapeError, match=r"has shape \(2,\), expected \(…, 1\)"):
+            call([0.1, 0.2])

@@ -79,6 +79,23 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(found.stdout) < 20_000  # kB; a copy of one argument has 96,000
 
 
+@linux
+def test_results_without_memory_are_an_error():
+    """Results that do not fit into memory are NumPy's `MemoryError`, and the model still answers."""
+    program = """
+import resource, numpy as np, catena
+arm, q = catena.model("stanford"), np.zeros((10_000_000, 6))
+held = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (held + 10**9, held + 10**9))
+try:
+    arm.inertia(q)                               # 2.9 GB
+except MemoryError as error:
+    print("Unable to allocate" in str(error), arm.inertia(q[0]).shape)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.stdout.strip() == "True (6, 6)", found.stderr
+
+
 def test_the_program():
     here = [sys.executable, "-m", "catena"]
     found = subprocess.run([*here, "info", "stanford"], capture_output=True, text=True)

@@ -25,6 +25,15 @@ def entries():
     return [(call, "\n".join(told)) for call, told in found]
 
 
+def gripper():
+    """Two fingers, one of which follows the other."""
+    made = catena.Model("gripper")
+    for k in ("left", "right"):
+        made.add_link(k, mass=0.1, inertia=[1e-4] * 3)
+        made.add_joint(f"{k}_slide", "prismatic", parent="world", child=k, axis=[1, 0, 0])
+    return made.close_loop("both", "coupling", coordinates=["left_slide", "right_slide"], coefficients=[1.0, -1.0])
+
+
 def answer(call, root):
     readonly = np.zeros(6)
     readonly.flags.writeable = False
@@ -34,6 +43,7 @@ def answer(call, root):
         "arm": catena.model("stanford"),
         "robot": catena.model("space-robot"),
         "bar": catena.model("four-bar-1"),
+        "grip": gripper(),
         "hand": "link6",
         "q": np.zeros(6),
         "readonly": readonly,
@@ -58,6 +68,13 @@ def test_there_are_many():
 @pytest.mark.parametrize(("call", "told"), entries(), ids=[call for call, _ in entries()])
 def test_wrong_call(call, told, root):
     assert answer(call, root) == told
+
+
+def test_messages_name_nothing_of_other_interfaces():
+    """A path of Rust, an option of the program: a caller from Python has neither."""
+    for call, told in entries():
+        words = told.replace("catena::", "::")
+        assert "::" not in words and "--" not in words.replace("-->", ""), call
 
 
 if __name__ == "__main__" and os.environ.get("CATENA_UPDATE"):

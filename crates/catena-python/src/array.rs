@@ -4,11 +4,15 @@ use crate::error::{attribute, exception, refuse};
 use numpy::{PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// `catena._convert.numbers`, which converts other objects to arrays of doubles.
 static CONVERT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Numbers of results for which there may be no memory: NumPy then raises a `MemoryError`.
+const LARGE: usize = 1 << 20;
 
 /// An array of results.
 pub type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
@@ -230,6 +234,12 @@ pub fn results<'py>(
     arguments: &[&Numbers<'_>],
 ) -> PyResult<Array<'py>> {
     let Some(out) = out.filter(|out| !out.is_none()) else {
+        if shape.iter().product::<usize>() > LARGE {
+            let empty = py.import("numpy")?.getattr("empty")?;
+            return Ok(empty
+                .call1((PyTuple::new(py, shape)?,))?
+                .cast_into::<PyArrayDyn<f64>>()?);
+        }
         // SAFETY: the caller fills it, or drops it with an error.
         return Ok(unsafe { PyArrayDyn::new(py, shape, false) });
     };

@@ -1,6 +1,7 @@
 //! One call for one state or many: workspaces, threads, signals, and errors of rows that fail.
 
 use crate::array::{Array, Numbers, Rows, results, states, writable};
+use crate::control::Raised;
 use crate::error::{attribute, exception, raise, refuse};
 use crate::model::{Built, CallWork, THREADS};
 use catena::Batch;
@@ -210,35 +211,67 @@ pub fn apart<T: Send + 'static>(
     let (sender, mut receiver) = mpsc::channel();
     let started = std::thread::Builder::new()
         .name("catena".into())
-        // as large as that of a program
-        .stack_size(8 << 20)
+        .stack_size(STACK)
         .spawn(move || {
             // nobody listens after Control-C
             let _ = sender.send(function());
         });
-    let thread = match started {
-        Ok(thread) => thread,
-        Err(error) => {
-            return Err(refuse(
-                py,
-                &format!("no thread can be started: {error}"),
-                "",
-            ));
-        }
-    };
+    let thread = started.map_err(|error| no_thread(py, &error))?;
     loop {
         let waited = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
         receiver = waited.1;
         match waited.0 {
             Ok(result) => return Ok(result),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return match thread.join() {
-                    Err(panic) => std::panic::resume_unwind(panic),
-                    Ok(()) => Err(refuse(py, "a thread has ended without a result", "")),
-                };
+            Err(RecvTimeoutError::Disconnected) => return Err(ended(py, thread.join())),
+        }
+    }
+}
+
+/// Runs a computation that calls functions of Python on a separate thread. Control-C counts as their exception: they end the computation when they
+/// are called next, and it is waited for.
+pub fn until_raised<T: Send>(
+    py: Python<'_>,
+    raised: &Raised,
+    function: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    std::thread::scope(|scope| {
+        let (sender, mut receiver) = mpsc::channel();
+        let started = std::thread::Builder::new()
+            .name("catena".into())
+            .stack_size(STACK)
+            .spawn_scoped(scope, move || {
+                let _ = sender.send(function());
+            });
+        let thread = started.map_err(|error| no_thread(py, &error))?;
+        loop {
+            let waited = py.detach(move || (receiver.recv_timeout(PATIENCE), receiver));
+            receiver = waited.1;
+            match waited.0 {
+                Ok(result) => return Ok(result),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(interrupted) = py.check_signals() {
+                        raised.keep(interrupted);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(ended(py, thread.join())),
             }
         }
+    })
+}
+
+/// The stack of a thread: as large as that of a program.
+const STACK: usize = 8 << 20;
+
+fn no_thread(py: Python<'_>, error: &std::io::Error) -> PyErr {
+    refuse(py, &format!("no thread can be started: {error}"), "")
+}
+
+/// A thread has ended without a result: it panicked.
+fn ended(py: Python<'_>, how: std::thread::Result<()>) -> PyErr {
+    match how {
+        Err(panic) => std::panic::resume_unwind(panic),
+        Ok(()) => refuse(py, "a thread has ended without a result", ""),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::array::{results, writable};
 use crate::call::apart;
-use crate::error::{guarded, raise, refuse};
+use crate::error::{raise, refuse};
 use crate::mechanism::situation;
 use crate::model::PyModel;
 use crate::value::to_python;
@@ -31,7 +31,7 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let nv = built.model.nv();
             if nv > MOST_FREEDOMS {
                 return Err(refuse(
@@ -67,7 +67,7 @@ impl PyModel {
         hold: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let at = situation(py, &built, q, None, tau, None)?;
             let built = built.whole();
             let of = Arc::clone(&built);
@@ -116,7 +116,7 @@ impl PyModel {
         find: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let at = situation(py, &built, q, v, tau, None)?;
             let built = built.whole();
             let of = Arc::clone(&built);

@@ -1,7 +1,7 @@
 //! Controllers that Python asks for: functions of Python, called or traced, and those of the library by their description.
 
-use crate::array::{plain, wrong_shape};
-use crate::error::raise;
+use crate::array::{kind_of, plain, wrong_shape};
+use crate::error::{raise, refuse};
 use crate::model::Built;
 use crate::trace::TracedCode;
 use crate::value::from_python;
@@ -42,7 +42,7 @@ impl Raised {
         self.0.is_some.load(Ordering::Acquire)
     }
 
-    fn keep(&self, new: PyErr) {
+    pub fn keep(&self, new: PyErr) {
         let mut error = self.0.error.lock().unwrap_or_else(PoisonError::into_inner);
         // the first one caused the others
         error.get_or_insert(new);
@@ -169,6 +169,9 @@ fn by_name<'py>(
 fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
     let (raised, handed) = (raised.clone(), Handed::default());
     Law::with_sensors(move |t, state, measured, tau| {
+        if raised.is_some() {
+            return Err(stopped());
+        }
         let numbers = match &sensors {
             Some(_) => Some(measured.all()?),
             None => None,
@@ -193,14 +196,28 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
 }
 
 /// A function of Python whose changes of sign are events.
-pub fn state_function(function: Py<PyAny>, raised: &Raised) -> StateFunction {
-    let (raised, handed) = (raised.clone(), Handed::default());
+pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> StateFunction {
+    let (name, raised, handed) = (name.to_string(), raised.clone(), Handed::default());
     StateFunction::new(move |t, state| {
+        if raised.is_some() {
+            return 1.0;
+        }
         let called = Python::attach(|py| -> PyResult<f64> {
             let [q, v] = handed.take(py, state)?;
-            let value = function.bind(py).call1((t, &q, &v))?.extract();
+            let value = function.bind(py).call1((t, &q, &v))?;
             handed.keep([q, v]);
-            value
+            let number = value.extract::<f64>().ok().filter(|x| x.is_finite());
+            number.ok_or_else(|| {
+                let given = match value.extract::<f64>() {
+                    Ok(x) => x.to_string(),
+                    Err(_) => kind_of(&value),
+                };
+                refuse(
+                    py,
+                    &format!("event `{name}`: its function gives {given} at t = {t} s, not a finite number"),
+                    "an event happens where the number changes sign",
+                )
+            })
         });
         called.unwrap_or_else(|error| {
             raised.keep(error);

@@ -2,8 +2,9 @@
 
 use crate::array::{Array, Numbers, Rows, array, part, writable};
 use crate::call::{Call, Wrenches, all_external, filled};
-use crate::error::{guarded, refuse};
+use crate::error::{instant, refuse};
 use crate::model::{Built, PyModel};
+use crate::value::{listed, whole};
 use catena::error::Result;
 use catena::spatial::Pose;
 use catena::{Matrix, State};
@@ -126,7 +127,7 @@ fn at_states<'py, const D: usize>(
     compute: impl Fn(&mut catena::Dynamics, &State, &mut [f64]) -> Result<()> + Send + Sync,
 ) -> PyResult<Array<'py>> {
     let built = model.built(py)?;
-    guarded(py, || {
+    built.guarded(py, || {
         let q = Numbers::new(py, "q", q, built.model.nq())?;
         let v = match v {
             Some(v) => Numbers::new(py, "v", v, built.model.nv())?,
@@ -185,20 +186,22 @@ impl PyModel {
         v: Option<&Bound<'py, PyAny>>,
         a: Option<&Bound<'py, PyAny>>,
         wrenches: Option<&Bound<'py, PyAny>>,
-        actuators: Option<Vec<String>>,
+        actuators: Option<&Bound<'py, PyAny>>,
         time: f64,
         out: Option<&Bound<'py, PyAny>>,
         formulation: Option<&str>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", v, nv)?,
                 Numbers::or_zero(py, "a", a, nv)?,
             ];
             let way = crate::mechanism::formulation(py, formulation)?;
+            let actuators = actuators.map(|names| listed(py, "actuators", names)).transpose()?;
             let is_tree = built.model.constraints().is_empty() && actuators.is_none();
             if is_tree && way.is_none() {
                 return Self::dynamics(py, &built, Way::Inverse, numbers, wrenches, time, out);
@@ -278,8 +281,9 @@ impl PyModel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", v, nv)?,
@@ -308,7 +312,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
             let Some(n) = call.states else {
@@ -380,7 +384,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = [
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::or_zero(py, "v", None, nv)?,
@@ -411,7 +415,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -450,7 +454,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let (q, v) = (Numbers::new(py, "q", q, nq)?, Numbers::new(py, "v", v, nv)?);
             let call = Call::new(py, &built, vec![&q, &v])?;
@@ -483,7 +487,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let nq = built.model.nq();
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -538,7 +542,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv, bodies) = (built.model.nq(), built.model.nv(), built.model.body_count());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -557,7 +561,7 @@ impl PyModel {
     /// The parameters π of `regressor`: (10 n,), ten for each body in the order of `bodies`.
     fn inertial_parameters<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let numbers = catena::algorithm::inverse_dynamics::inertial_parameters(&built.model);
             let array = crate::array::results(py, &[numbers.len()], None, &[])?;
             writable(&array).copy_from_slice(&numbers);
@@ -578,7 +582,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -640,8 +644,9 @@ impl PyModel {
         out: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
+        instant(py, time)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let tau = Numbers::or_zero(py, "tau", tau, nv)?;
@@ -766,7 +771,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
             let a = Numbers::or_zero(py, "a", a, nv)?;
@@ -800,7 +805,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let nq = built.model.nq();
-        guarded(py, || {
+        built.guarded(py, || {
             let frame = built.frame(py, frame)?;
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;
@@ -817,7 +822,7 @@ impl PyModel {
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent.
     fn neutral<'py>(&self, py: Python<'py>) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let array = crate::array::results(py, &[built.model.nq()], None, &[])?;
             writable(&array).copy_from_slice(&State::<f64>::neutral(&built.model).q);
             Ok(array)
@@ -833,7 +838,7 @@ impl PyModel {
     /// body's.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
-        guarded(py, || pair(py, &State::start(&built.model)))
+        built.guarded(py, || pair(py, &State::start(&built.model)))
     }
 
     /// random(seed=0)
@@ -842,10 +847,18 @@ impl PyModel {
     /// A random state (q, v): angles within ±π and lengths within ±1 m, or within the joint limits where there are any; velocities within ±1.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
-    #[pyo3(signature = (seed = 0))]
-    fn random<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Array<'py>, Array<'py>)> {
+    #[pyo3(signature = (seed = None), text_signature = "($self, seed=0)")]
+    fn random<'py>(
+        &self,
+        py: Python<'py>,
+        seed: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
-        guarded(py, || pair(py, &State::random(&built.model, seed)))
+        let seed = match seed {
+            None => 0,
+            Some(seed) => whole(py, "seed", seed)?,
+        };
+        built.guarded(py, || pair(py, &State::random(&built.model, seed)))
     }
 
     /// step(q, delta, *, out=None)
@@ -865,7 +878,7 @@ impl PyModel {
     ) -> PyResult<Array<'py>> {
         let built = self.built(py)?;
         let (nq, nv) = (built.model.nq(), built.model.nv());
-        guarded(py, || {
+        built.guarded(py, || {
             let (q, delta) = (
                 Numbers::new(py, "q", q, nq)?,
                 Numbers::new(py, "delta", delta, nv)?,

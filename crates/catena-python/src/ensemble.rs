@@ -1,9 +1,9 @@
 //! Many simulations of one structure in one call.
 
 use crate::array::{Numbers, results, states, writable};
-use crate::call::Call;
+use crate::call::{Call, apart, until_raised};
 use crate::control::{Raised, actuators, asked_controller};
-use crate::error::{guarded, raise, refuse};
+use crate::error::{raise, refuse};
 use crate::model::{Built, PyModel, THREADS};
 use crate::simulate::{event_functions, integrator, pushes, stops};
 use catena::error::{Error, ErrorKind, Result};
@@ -59,25 +59,31 @@ fn family_code(nominal: &Model, members: &[Model]) -> Result<Option<FamilyCode>>
 /// Members that are computed at once at first.
 const FIRST: usize = 256;
 
+/// The same, where functions of Python are called.
+const FEW: usize = 8;
+
 /// Arguments of all members.
-struct All<'a> {
-    q: &'a [f64],
-    v: &'a [f64],
-    feedback: [&'a [f64]; 4],
-    inputs: &'a [Inputs],
-    events: &'a [EventFunction],
-    models: &'a [Model],
+struct All {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    feedback: [Vec<f64>; 4],
+    inputs: Vec<Inputs>,
+    events: Vec<EventFunction>,
+    models: Vec<Model>,
+    /// Whether functions of Python are called.
+    asks: bool,
 }
 
-impl All<'_> {
+impl All {
     /// Some of the members.
     fn part(&self, model: &Model, part: Range<usize>) -> Members<'_> {
         let (nq, nv) = (model.nq(), model.nv());
         let of = |part: &Range<usize>, size: usize| part.start * size..part.end * size;
-        let [efforts, targets, stiffness, damping] = self.feedback.map(|x| match x.is_empty() {
-            true => x,
-            false => &x[of(&part, nv)],
-        });
+        let [efforts, targets, stiffness, damping] =
+            (self.feedback.each_ref()).map(|x| match x.is_empty() {
+                true => &[],
+                false => &x[of(&part, nv)],
+            });
         Members {
             q: &self.q[of(&part, nq)],
             v: &self.v[of(&part, nv)],
@@ -91,7 +97,7 @@ impl All<'_> {
                 true => &[],
                 false => &self.inputs[part.clone()],
             },
-            events: self.events,
+            events: &self.events,
             models: match self.models.is_empty() {
                 true => &[],
                 false => &self.models[part],
@@ -177,7 +183,7 @@ impl PyModel {
         unlimited: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let (nq, nv) = (built.model.nq(), built.model.nv());
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
@@ -240,6 +246,8 @@ impl PyModel {
                 }
             }
             let reports = limits == "report";
+            let calls = |map: &Bound<'py, PyDict>| map.values().iter().any(|x| x.is_callable());
+            let asks = controls.iter().any(|x| x.is_callable()) || events.is_some_and(calls);
             let events = event_functions(py, &built.whole(), reports, events, &raised)?;
             for (member, own) in own.iter().flatten().enumerate() {
                 let reported = event_functions(py, &own.whole(), reports, None, &raised)?;
@@ -255,20 +263,18 @@ impl PyModel {
             let own: Vec<Model> = (own.iter().flatten())
                 .map(|built| built.model.clone())
                 .collect();
-            let feedback: Vec<_> = feedback
-                .iter()
-                .map(|part| match part.slice().is_empty() {
-                    true => Default::default(),
-                    false => part.all(count),
-                })
-                .collect();
+            let feedback = [0, 1, 2, 3].map(|k| match feedback[k].slice().is_empty() {
+                true => Vec::new(),
+                false => feedback[k].all(count).into_owned(),
+            });
             let all = All {
-                q: &q,
-                v: &v,
-                feedback: [&feedback[0], &feedback[1], &feedback[2], &feedback[3]],
-                inputs: &inputs,
-                events: &events,
-                models: &own,
+                q: q.into_owned(),
+                v: v.into_owned(),
+                feedback,
+                inputs,
+                events,
+                models: own,
+                asks,
             };
             let made = py.detach(|| -> Result<Ensemble> {
                 let options = SimulationOptions {
@@ -282,43 +288,50 @@ impl PyModel {
                 if !compile {
                     return Ok(ensemble);
                 }
-                if own.is_empty() {
+                if all.models.is_empty() {
                     return match built.lanes_code() {
                         Some(code) => ensemble.with_code(code),
                         None => Ok(ensemble),
                     };
                 }
-                match family_code(&built.model, &own)? {
+                match family_code(&built.model, &all.models)? {
                     Some(code) => ensemble.with_family_code(&code),
                     None => Ok(ensemble),
                 }
             });
             let ensemble = made.map_err(|error| raise(py, &error))?;
-            gather(py, &ensemble, &all, count, &raised)
+            gather(py, &Arc::new((ensemble, all)), count, &raised)
         })
     }
 }
 
-/// Runs the members in parts, so that the program can be interrupted.
+/// Runs the members in parts, each on a separate thread, so that the program can be interrupted. A thread that calls functions of Python is not
+/// abandoned.
 fn gather<'py>(
     py: Python<'py>,
-    ensemble: &Ensemble,
-    all: &All<'_>,
+    work: &Arc<(Ensemble, All)>,
     count: usize,
     raised: &Raised,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let (ensemble, all) = &**work;
     let (nq, nv) = (ensemble.model().nq(), ensemble.model().nv());
-    let (mut first, mut size) = (0, FIRST);
+    let (mut first, mut size) = (0, if all.asks { FEW } else { FIRST });
     let mut runs: Vec<EnsembleRun> = Vec::new();
     // an empty ensemble has times, too
     while first < count || runs.is_empty() {
         let part = first..(first + size).min(count);
         first = part.end;
         let begin = Instant::now();
-        let run = py
-            .detach(|| ensemble.run(&all.part(ensemble.model(), part)))
-            .map_err(|error| raise(py, &error))?;
-        runs.push(run);
+        let run = match all.asks {
+            true => until_raised(py, raised, || {
+                ensemble.run(&all.part(ensemble.model(), part))
+            })?,
+            false => {
+                let work = Arc::clone(work);
+                apart(py, move || work.0.run(&work.1.part(work.0.model(), part)))?
+            }
+        };
+        runs.push(run.map_err(|error| raise(py, &error))?);
         if let Some(error) = raised.take() {
             return Err(error);
         }

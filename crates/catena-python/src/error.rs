@@ -65,12 +65,20 @@ pub fn raise_as(py: Python<'_>, class: &str, error: &Error) -> PyErr {
     exception(py, class, error.message(), &attributes)
 }
 
-/// Translates advice about Rust functions to the terms of this package.
-fn in_python(advice: &str) -> &str {
+/// Translates advice about Rust functions and options of the program to the terms of this package.
+fn in_python(advice: &str) -> String {
     let words = [
         (
             "State::new",
             "give (w, x, y, z) of unit length; identity is 1, 0, 0, 0",
+        ),
+        (
+            "ClosedChain::consistent_accelerations",
+            "give accelerations of the closed mechanism, such as those of `forward`",
+        ),
+        (
+            "`consistent_accelerations`",
+            "give accelerations of the closed mechanism, such as those of `forward`",
         ),
         (
             "ClosedChain",
@@ -81,9 +89,51 @@ fn in_python(advice: &str) -> &str {
             "name it among the actuators",
             "give it no effort, add an actuator to the model, or choose unlimited=True: efforts then act on any joint",
         ),
+        (
+            "`cluster_factorization`",
+            "`factor`, `inertia` and both dynamics support couplings; `open_tree()` gives the tree without them",
+        ),
+        (
+            "`operational_inverse`",
+            "move away from the singular posture, or use J I⁻¹ Jᵀ with `jacobian` and `inverse_inertia`, which always exists",
+        ),
+        (
+            "[[force]] table",
+            "leave its forces out, or use both dynamics, their derivatives or a simulation, which have them",
+        ),
+    ];
+    let options = [
+        ("`--rate 1000`", "`rate=1000`"),
+        ("`--method bdf`", "`method=\"bdf\"`"),
+        ("`--strict`", "`strict`"),
+        ("`--base`", "`base`"),
+        (
+            "`--free-base` lets that of a file float",
+            "`catena.load(file, base=\"free\")` lets that of a file float",
+        ),
+        ("`catena info` lists the frames", "`frames` lists them"),
+        (
+            "`catena info` lists the names",
+            "`freedoms`, `frames` and `constraints` list the names",
+        ),
     ];
     let found = words.iter().find(|(name, _)| advice.contains(name));
-    found.map_or(advice, |(_, words)| words)
+    let told = found.map_or(advice, |(_, words)| words).to_string();
+    options.iter().fold(told, |told, (of_program, here)| {
+        told.replace(of_program, here)
+    })
+}
+
+/// A time that must be finite.
+pub fn instant(py: Python<'_>, time: f64) -> PyResult<()> {
+    match time.is_finite() {
+        true => Ok(()),
+        false => Err(refuse(
+            py,
+            &format!("time must be a finite number of s, not {time}"),
+            "",
+        )),
+    }
 }
 
 /// An error in the caller's usage.

@@ -41,7 +41,7 @@ impl PyModel {
     /// Factorizes I(q).
     fn _factor<'py>(&self, py: Python<'py>, q: &Bound<'py, PyAny>) -> PyResult<Factors> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let q = Numbers::new(py, "q", q, built.model.nq())?;
             let call = Call::new(py, &built, vec![&q])?;
             let mut sound = built.sound(q.given()).into_owned();

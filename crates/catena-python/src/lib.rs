@@ -24,13 +24,19 @@ mod value;
 use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
 
+/// Most threads of a call.
+const MOST_THREADS: usize = 1024;
+
 /// Sets the number of threads of later batches; 0 uses all processors.
 #[pyfunction]
 fn set_threads(py: Python<'_>, threads: i64) -> PyResult<()> {
-    let Ok(count) = usize::try_from(threads) else {
-        let message = format!("the number of threads cannot be {threads}");
+    // every thread has a workspace of its own
+    let count = usize::try_from(threads).unwrap_or(usize::MAX);
+    if count > MOST_THREADS {
+        let message =
+            format!("the number of threads must be from 0 to {MOST_THREADS}, not {threads}");
         return Err(error::refuse(py, &message, "0 uses all processors"));
-    };
+    }
     model::THREADS.store(count, Ordering::Relaxed);
     Ok(())
 }

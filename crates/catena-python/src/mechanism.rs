@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Numbers, array};
 use crate::call::{Call, Wrenches, apart};
-use crate::error::{guarded, raise, refuse};
+use crate::error::{guarded, instant, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
 use catena::State;
@@ -109,7 +109,8 @@ impl PyModel {
         time: f64,
     ) -> PyResult<(Array<'py>, Array<'py>, Bound<'py, PyAny>)> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
             let guess = situation(py, &built, q, v, None, None)?;
             let held = built.freedoms(py, &hold)?;
             let mut chain = built.chain();
@@ -145,7 +146,8 @@ impl PyModel {
         time: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
             let sharing = match sharing {
                 "all-joints" => Sharing::AllJoints,
                 "constraints" => Sharing::Constraints,
@@ -204,7 +206,8 @@ impl PyModel {
         time: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
             let (nq, nv) = (built.model.nq(), built.model.nv());
             let q = Numbers::new(py, "q", q, nq)?;
             let v = Numbers::or_zero(py, "v", v, nv)?;
@@ -261,7 +264,8 @@ impl PyModel {
         time: f64,
     ) -> PyResult<Bound<'py, PyAny>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
             let formulation = self::formulation(py, formulation)?;
             let at = situation(py, &built, q, v, tau, wrenches)?;
             let built = built.whole();
@@ -317,7 +321,9 @@ impl PyModel {
         time: f64,
     ) -> PyResult<(Array<'py>, Bound<'py, PyAny>)> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
+            let built = built.clone();
             let guess = situation(py, &built, q, None, None, None)?;
             let found = apart(py, move || {
                 doctor::diagnose(&built.model, time, &guess.state, samples, seed)
@@ -364,9 +370,12 @@ impl PyModel {
     /// A conformance case of the model as text.
     fn _case(&self, py: Python<'_>, name: &str, states: usize, seed: u64) -> PyResult<String> {
         let built = self.built(py)?;
-        guarded(py, || {
-            catena_conformance::export_case(name, &built.whole().model, states, seed)
-                .map_err(|error| raise(py, &error))
+        built.guarded(py, || {
+            let (whole, name) = (built.whole(), name.to_string());
+            apart(py, move || {
+                catena_conformance::export_case(&name, &whole.model, states, seed)
+            })?
+            .map_err(|error| raise(py, &error))
         })
     }
 }

@@ -83,6 +83,40 @@ impl Built {
         }
     }
 
+    /// [`guarded`]; where a shape would be right for all joints of the tree, the error says so.
+    pub fn guarded<T>(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        function: impl FnOnce() -> PyResult<T>,
+    ) -> PyResult<T> {
+        guarded(py, function).map_err(|error| self.of_tree(py, error))
+    }
+
+    /// The error; if the number of coordinates is wrong, with a hint at those of coupled joints.
+    #[cold]
+    pub fn of_tree(self: &Arc<Self>, py: Python<'_>, error: PyErr) -> PyErr {
+        if self.model.couplings().is_none() {
+            return error;
+        }
+        let value = error.value(py);
+        let is_shape = (value.get_type().name()).is_ok_and(|name| name == "ShapeError");
+        let counts = is_shape || value.to_string().contains("numbers are needed");
+        if counts && value.hasattr("hint").unwrap_or(false) {
+            let whole = self.whole();
+            let hint = format!(
+                "`{}` has coupled joints: {} of {} positions and {} of {} velocities are independent, and calls take these; runs and their \
+                 controls have all of them, and so has the model `open_tree()`",
+                self.model.name(),
+                self.model.nq(),
+                whole.model.nq(),
+                self.model.nv(),
+                whole.model.nv(),
+            );
+            let _ = value.setattr("hint", hint);
+        }
+        error
+    }
+
     /// The model with its couplings as constraints, for computations with multipliers: it has all coordinates of the tree.
     pub fn whole(self: &Arc<Self>) -> Arc<Built> {
         let made = || {

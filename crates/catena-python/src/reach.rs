@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Numbers, array, results, writable};
 use crate::call::{Call, apart};
-use crate::error::{guarded, raise, refuse};
+use crate::error::{instant, raise, refuse};
 use crate::model::{Built, PyModel};
 use crate::value::to_python;
 use catena::State;
@@ -86,7 +86,9 @@ impl PyModel {
         time: f64,
     ) -> PyResult<(Array<'py>, Bound<'py, PyAny>)> {
         let built = self.built(py)?;
-        guarded(py, || {
+        instant(py, time)?;
+        built.guarded(py, || {
+            let built = built.clone();
             let start = start(py, &built, q)?;
             let goal = goals(py, &built, &wanted, 1)?.remove(0);
             let search = Search {
@@ -125,7 +127,8 @@ impl PyModel {
         iterations: usize,
     ) -> PyResult<[Array<'py>; 4]> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
+            let built = built.clone();
             let start = start(py, &built, q)?;
             let goals = goals(py, &built, &wanted, times.len())?;
             let search = Search {

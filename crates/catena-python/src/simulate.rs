@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Numbers, results, writable};
 use crate::call::{Wrenches, apart};
-use crate::control::{Raised, actuators, asked_controller, state_function, stopped};
+use crate::control::{Raised, actuators, asked_controller, event_function, stopped};
 use crate::error::{guarded, raise, refuse};
 use crate::mechanism::formulation;
 use crate::model::{Built, PyModel};
@@ -306,7 +306,7 @@ pub fn event_functions(
     for (name, event) in events.iter() {
         let name: String = name.extract()?;
         if event.is_callable() {
-            let function = state_function(event.unbind(), raised);
+            let function = event_function(&name, event.unbind(), raised);
             list.push(EventFunction::Function { function, name });
             continue;
         }
@@ -399,7 +399,7 @@ impl PyModel {
         choices: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<(RunData, Option<Py<PyAny>>)> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             // unknown names are rejected before the run
             let plain = Layout {
                 momentum: false,
@@ -426,7 +426,7 @@ impl PyModel {
             let document = self.document(py, &built)?;
             // the run has all coordinates of the tree
             let start = start.of_tree(&built.model);
-            let built = built.whole();
+            let (coupled, built) = (&built, built.whole());
             let choices = match choices {
                 None => Choices(json!({})),
                 Some(choices) => Choices(from_python("choices", choices)?),
@@ -520,6 +520,7 @@ impl PyModel {
                     // a function has raised an exception at the start
                     Some(raised) => {
                         let run = RunData::empty(&built, document, plain);
+                        let raised = coupled.of_tree(py, raised);
                         return Ok((run, Some(raised.into_value(py).into_any())));
                     }
                 },
@@ -535,10 +536,8 @@ impl PyModel {
                 &raised,
                 asks,
             );
-            let mut ended = done.err();
-            if ended.is_none() {
-                ended = raised.take();
-            }
+            let ended = done.err().or_else(|| raised.take());
+            let mut ended = ended.map(|error| coupled.of_tree(py, error));
             let happened = simulation.events();
             if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
                 samples.retain(|sample| sample.time <= end.time);

@@ -2,7 +2,7 @@
 
 use crate::array::Numbers;
 use crate::call::Call;
-use crate::error::{guarded, raise, refuse};
+use crate::error::{raise, refuse};
 use crate::model::PyModel;
 use catena::{Model, State};
 use catena_plot::{Layout, View, strip};
@@ -97,7 +97,7 @@ impl PyModel {
         elimination: bool,
     ) -> PyResult<String> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let names = [("catena", Notation::Catena), ("paper", Notation::Paper)];
             let notation = chosen(py, "notation", notation, &names)?;
             let style = match style {
@@ -153,7 +153,7 @@ impl PyModel {
         casadi: bool,
     ) -> PyResult<Vec<(String, String)>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let language = chosen(py, "language", language, &Language::ALL)?;
             let questions: PyResult<Vec<Question>> = functions
                 .iter()
@@ -193,7 +193,7 @@ impl PyModel {
     /// Operations of the simplified programs: name, multiplications, additions.
     fn _count(&self, py: Python<'_>, functions: Vec<String>) -> PyResult<Vec<(String, u64, u64)>> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let questions: PyResult<Vec<Question>> = functions
                 .iter()
                 .map(|f| chosen(py, "function", f, &Question::ALL))
@@ -224,7 +224,7 @@ impl PyModel {
         side_by_side: bool,
     ) -> PyResult<String> {
         let built = self.built(py)?;
-        guarded(py, || {
+        built.guarded(py, || {
             let (nq, nv) = (built.model.nq(), built.model.nv());
             let q = Numbers::new(py, "q", q, nq)?;
             let call = Call::new(py, &built, vec![&q])?;

@@ -54,6 +54,35 @@ pub fn from_python(name: &str, x: &Bound<'_, PyAny>) -> PyResult<Value> {
     ))
 }
 
+/// A whole number.
+pub fn whole(py: Python<'_>, name: &str, x: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let found = x
+        .extract::<u64>()
+        .ok()
+        .filter(|_| !x.is_instance_of::<PyBool>());
+    found.map_or_else(
+        || {
+            let message = format!("{name} must be a whole number, not {}", x.repr()?);
+            Err(refuse(py, &message, "it is at least 0, and below 2⁶⁴"))
+        },
+        Ok,
+    )
+}
+
+/// A list of names; one name may stand alone.
+pub fn listed(py: Python<'_>, name: &str, x: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if let Ok(one) = x.cast::<PyString>() {
+        return Ok(vec![one.to_str()?.to_string()]);
+    }
+    x.extract().or_else(|_| {
+        let message = format!(
+            "{name} must be a name or a list of names, not {}",
+            x.repr()?
+        );
+        Err(refuse(py, &message, ""))
+    })
+}
+
 /// A value of JSON in Python.
 pub fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     match value {
