@@ -310,7 +310,10 @@ mod tests {
 
     #[test]
     fn sliding_and_grounded_trees_are_refused() {
-        for (name, why) in [("stanford", "does not float"), ("zoo", "translational freedom")] {
+        for (name, why) in [
+            ("stanford", "does not float"),
+            ("zoo", "translational freedom"),
+        ] {
             let model = embedded::model(name).expect("embedded");
             let mut dynamics = Dynamics::new(&model);
             let still = vec![0.0; model.nv()];
