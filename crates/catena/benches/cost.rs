@@ -1,8 +1,10 @@
 //! Does the cost of inverse and forward dynamics stay linear, and what does a small robot cost?
 //!
 //! `cargo bench -p catena --bench cost` prints best times of many runs on one core; with `-- small` it leaves out the long
-//! chains. A machine is noisy: compare numbers of one run with each other. `CATENA_CPU` chooses the instructions.
+//! chains, and with `-- thresholds` it prints the sizes of `thresholds.rs` instead. A machine is noisy: compare numbers of one run with each
+//! other. `CATENA_CPU` chooses the instructions.
 
+use catena::algorithm::constrained::Route;
 use catena::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
 use catena::algorithm::inertia_matrix::{CompositeBodies, inertia_matrix};
 use catena::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};
@@ -10,7 +12,7 @@ use catena::integrate::{Fixed, FixedMethod};
 use catena::model::embedded;
 use catena::scalar::Count;
 use catena::simulate::{Controller, Inputs, TreeSystem};
-use catena::{Base, Batch, Cpu, Drive, Dynamics, Scalar, State, StateView};
+use catena::{Base, Batch, ClosedChain, Cpu, Drive, Dynamics, Scalar, State, StateView};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -301,8 +303,101 @@ fn linear_cost() {
     );
 }
 
+/// Times of the methods on both sides of a size at which one takes over from the other.
+///
+/// The second method is extrapolated to the largest size of the first, by the power of n between two of its own sizes. The last column
+/// is the ratio of the first to the second there: below 1 the first method should serve larger models, above 1 smaller ones.
+fn thresholds() {
+    println!("methods on both sides of a size n of `thresholds.rs` (ns per state, best of many)\n");
+    println!(
+        "{:<20} {:<20} {:>4} {:>9} {:>9} {:>9} {:>9} {:>8}",
+        "size", "quantity", "n", "3n/4", "n", "n + 1", "5n/4 + 1", "ratio"
+    );
+    type Time = fn(&str) -> f64;
+    let inertia: Time = |name| single(name, |d, state| drop(black_box(d.inertia(state))));
+    let inverse: Time = |name| single(name, |d, state| drop(black_box(d.inverse_inertia(state))));
+    let lanes: Time = |name| {
+        many(name, 1, |batch, [q, _, _], out| {
+            batch.inertia(q, out).expect("finite");
+        })
+    };
+    let derivatives: Time = |name| {
+        many(name, 2, |batch, [q, v, vdot], out| {
+            batch.inverse_derivatives(q, v, vdot, out).expect("finite");
+        })
+    };
+    let sizes: [(&str, &str, usize, Time); 5] = [
+        ("COLUMN_BY_COLUMN", "inertia", 16, inertia),
+        ("MATRICES_IN_LANES", "inertia, batch", 20, lanes),
+        ("MATRICES_IN_LANES", "derivatives, batch", 20, derivatives),
+        ("EXPLICIT_TRIANGLE", "inverse inertia", 40, inverse),
+        ("MATRIX_IN_CACHE", "inertia", 64, inertia),
+    ];
+    for (size, quantity, n, time) in sizes {
+        let at = [3 * n / 4, n, n + 1, 5 * n / 4 + 1];
+        let [smaller, last, first, larger] = at.map(|n| time(&format!("chain-{n}")));
+        let ratio = |k: usize| at[k] as f64 / at[2] as f64;
+        let power = (larger / first).ln() / ratio(3).ln();
+        let second = first * ratio(1).powf(power);
+        println!(
+            "{size:<20} {quantity:<20} {n:>4} {smaller:>9.0} {last:>9.0} {first:>9.0} {larger:>9.0} {:>8.2}",
+            last / second
+        );
+    }
+    println!("\nROWS_TOGETHER = 12: closed chains by both routes (ns)\n");
+    println!(
+        "{:<12} {:>5} {:>12} {:>12}",
+        "model", "rows", "together", "along tree"
+    );
+    for name in [
+        "four-bar-1",
+        "four-bar-2",
+        "four-bar-3",
+        "four-bar-4",
+        "four-bar-6",
+    ] {
+        let model = embedded::model(name).expect("embedded");
+        let (state, tau) = (State::start(&model), vec![0.0; model.nv()]);
+        let mut chain = ClosedChain::new(&model);
+        let [together, along] = [Route::CutLoops, Route::AlongTree].map(|route| {
+            chain.choose_route(route);
+            best(300, 20, || {
+                drop(black_box(chain.forward(0.0, &state, &tau, &[])))
+            })
+        });
+        let rows = model.constraint_rows();
+        println!("{name:<12} {rows:>5} {together:>12.0} {along:>12.0}");
+    }
+}
+
+/// Of one state at a time.
+fn single(name: &str, call: impl Fn(&mut Dynamics, &State)) -> f64 {
+    let model = embedded::model(name).expect("embedded");
+    let (state, mut dynamics) = (State::random(&model, 1), Dynamics::new(&model));
+    best(300, 1000 / model.nv() + 1, || {
+        call(&mut dynamics, black_box(&state))
+    })
+}
+
+/// Per state of a batch on one thread, with this number of matrices as the result.
+fn many(name: &str, matrices: usize, call: impl Fn(&mut Batch, [&[f64]; 3], &mut [f64])) -> f64 {
+    const STATES: usize = 256;
+    let model = embedded::model(name).expect("embedded");
+    let (nv, state) = (model.nv(), State::random(&model, 1));
+    let [q, v, vdot] = [&state.q, &state.v, &state.v].map(|x| x.repeat(STATES));
+    let mut out = vec![0.0; STATES * matrices * nv * nv];
+    let mut batch = Batch::new(&model);
+    let all = best(100, 1, || {
+        call(&mut batch, [&q, &v, &vdot], black_box(&mut out))
+    });
+    all / STATES as f64
+}
+
 fn main() {
     println!("processor path: {:?}\n", Cpu::wanted().expect("CATENA_CPU"));
+    if std::env::args().any(|a| a == "thresholds") {
+        return thresholds();
+    }
     one_by_one();
     batches();
     threads();

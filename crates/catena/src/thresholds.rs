@@ -3,7 +3,8 @@
 //!
 //! Results do not depend on these numbers beyond round-off; times do. Where a size follows from a cache, the arithmetic is given next to it:
 //! 32 KiB in the first level and 1 MiB in the second, as processors for AVX2 and AVX-512 have at least. `cargo bench -p catena --bench cost`
-//! prints the times of every route over the number of bodies, and `--bench instructions` counts instructions on both sides of a size.
+//! prints the times of every route over the number of bodies; with `-- thresholds` it prints those on both sides of a size and tells which of
+//! two methods should serve more models.
 
 /// Bytes of the first-level cache that results may fill and still be there when they are read again.
 pub(crate) const FIRST_CACHE: usize = 32 << 10;

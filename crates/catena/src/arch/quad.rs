@@ -17,8 +17,8 @@ use std::ops::{Add, Mul, Sub};
 
 /// (x, y, z, 0) in one AVX2 register.
 ///
-/// Private to the crate and constructed only by code that [`crate::Dynamics`] runs after it has detected AVX2 and FMA: this
-/// makes the intrinsics below sound. Everything down to them is `#[inline(always)]`, so that only register code remains.
+/// Private to `arch`, where only the workspaces construct it that exist after AVX2 and FMA were detected (`one_state.rs`, `inertia.rs`,
+/// `derivatives.rs`): this makes the intrinsics below sound. Everything down to them is `#[inline(always)]`, so that only register code remains.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Quad(__m256d);

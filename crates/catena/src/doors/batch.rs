@@ -6,7 +6,9 @@ mod coupled;
 mod derivatives;
 mod lanes;
 mod question;
+mod rooms;
 mod squares;
+mod stages;
 mod trajectories;
 
 pub use advance::Drive;
@@ -25,8 +27,8 @@ use crate::state::{Base, State, check_length};
 use crate::{Cpu, Dynamics};
 use advance::Advance;
 use coupled::What;
-use lanes::{Given, Job, LaneWork};
-use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Question, Solve};
+use lanes::{Given, Job, LaneWork, Question};
+use question::{Factorize, Forward, FrameJacobian, FramePose, Inertia, Inverse, Solve};
 use std::sync::{Mutex, PoisonError};
 
 /// One workspace per thread.
@@ -51,7 +53,7 @@ impl Visitor<Works> for Resize<'_> {
         works.resize_with(self.threads, || LaneWork::new(self.model));
         if let Some(compiled) = self.compiled {
             for work in works {
-                work.native = compiled.lanes::<V>();
+                work.io.native = compiled.lanes::<V>();
             }
         }
     }

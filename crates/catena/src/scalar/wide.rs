@@ -7,9 +7,9 @@ use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A register of doubles, on which [`Wide`] is built.
 ///
-/// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight), private to the crate:
-/// their values **must only be created on a processor that has the instructions**, and this trait creates them (`splat`,
-/// `load`). The dispatcher of [`crate::Batch`] detects the processor first. Debug builds check it.
+/// `[f64; N]` is portable. On x86-64 there are also registers of AVX2 (four lanes) and AVX-512 (eight). Their values **must only be
+/// created on a processor that has the instructions**, and this trait creates them (`splat`, `load`): they are private to `arch`, which
+/// runs generic code with them only after detection. Debug builds check it.
 pub trait Vector: Copy + Debug + 'static {
     /// Number of doubles in the register.
     const LANES: usize;

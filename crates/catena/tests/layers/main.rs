@@ -46,10 +46,6 @@ const UPWARD: &[(&str, &str, &str)] = &[];
 
 /// Modules of one folder that use each other, and why they may.
 const MUTUAL: &[(&str, &str, &str, &str)] = &[
-    ("doors/batch", "advance", "coupled", ""),
-    ("doors/batch", "advance", "lanes", ""),
-    ("doors/batch", "derivatives", "lanes", ""),
-    ("doors/batch", "lanes", "question", ""),
     (
         "model",
         "actuator",

@@ -2,8 +2,8 @@
 //! every other state, one by one on all threads: those that the code leaves to it (open loops, dead points, a change of rank), and all
 //! of them where there is no code.
 
-use super::lanes::{Given, Job, LaneWork, Place, not_positive};
-use super::question::Question;
+use super::lanes::{Given, Io, Job, LaneWork, Place, Question, not_positive};
+use super::rooms::Rooms;
 use super::{Batch, Failed, Failure, Works, each};
 use crate::ClosedChain;
 use crate::Dynamics;
@@ -46,8 +46,16 @@ struct ByCode;
 impl Question for ByCode {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, _model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        work.make_room(work.native.closed.as_ref().map_or(0, Wides::outputs));
+    type Ready<'w, V: Vector> = ();
+
+    fn prepare<'w, V: Vector>(
+        self,
+        _model: &Model,
+        io: &mut Io<V>,
+        _rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        io.make_room(io.native.closed.as_ref().map_or(0, Wides::outputs));
     }
 
     #[inline(always)]
@@ -56,16 +64,17 @@ impl Question for ByCode {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        _ready: &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.closed {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
+        if let Some(code) = &mut io.native.closed {
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
             let signs = model.nv() + model.constraint_rows()..code.outputs();
-            bad = not_positive(&work.output[signs], bad);
+            bad = not_positive(&io.output[signs], bad);
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -175,6 +184,6 @@ impl Visitor<Works> for HaveCode {
     type Output = bool;
 
     fn visit<V: Vector + Send + Sync>(self, works: &mut Vec<LaneWork<V>>) -> bool {
-        works.iter().all(|work| work.native.closed.is_some())
+        works.iter().all(|work| work.io.native.closed.is_some())
     }
 }

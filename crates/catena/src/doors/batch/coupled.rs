@@ -5,8 +5,8 @@
 
 use super::Batch;
 use super::advance::Advance;
-use super::lanes::{Given, LaneWork, Place, not_positive};
-use super::question::Question;
+use super::lanes::{Given, Io, Place, Question, not_positive};
+use super::rooms::{Rooms, couplings};
 use crate::Dynamics;
 use crate::algorithm::coupled::CoupledDynamics;
 use crate::algorithm::factorization::ClusterFactorization;
@@ -61,26 +61,21 @@ pub(super) enum What {
     Forward,
 }
 
-fn couplings(model: &Model) -> &Couplings {
-    let Some(couplings) = model.couplings() else {
-        unreachable!("asked for models with couplings only")
-    };
-    couplings
-}
-
-/// Makes the workspace of dynamics.
-pub(super) fn prepare_dynamics<V: Vector>(tree: &Model, model: &Model, work: &mut LaneWork<V>) {
-    work.coupled
-        .get_or_insert_with(|| Box::new(CoupledDynamics::new(tree, couplings(model))));
-}
-
 impl Question for InLanes<'_> {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        prepare_dynamics(self.tree, model, work);
+    type Ready<'w, V: Vector> = &'w mut CoupledDynamics<Wide<V>>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
         // code writes pivots after its results
-        work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
+        io.make_room(io.native.forward.as_ref().map_or(0, Wides::outputs));
+        rooms.coupled(self.tree, couplings(model))
     }
 
     #[inline(always)]
@@ -89,33 +84,34 @@ impl Question for InLanes<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        dynamics: &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
         let nv = model.nv();
         let forward = self.what == What::Forward;
         let code = match self.what {
-            What::Inverse => &mut work.native.inverse,
-            What::Forward => &mut work.native.forward,
+            What::Inverse => &mut io.native.inverse,
+            What::Forward => &mut io.native.forward,
         };
         if let Some(code) = code
-            && work.still
+            && io.still
             && !loaded
         {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
             if forward {
-                bad = not_positive(&work.output[nv..2 * nv], bad);
+                bad = not_positive(&io.output[nv..2 * nv], bad);
             }
-        } else if let Some(dynamics) = &mut work.coupled {
+        } else {
             let state = StateView {
-                q: &work.q,
-                v: &work.v,
+                q: &io.q,
+                v: &io.v,
                 base,
             };
-            let input = &work.input[..nv];
-            let external = if loaded { &work.external[..] } else { &[] };
-            let (tree, couplings, out) = (self.tree, couplings(model), &mut work.output[..nv]);
+            let input = &io.input[..nv];
+            let external = if loaded { &io.external[..] } else { &[] };
+            let (tree, couplings, out) = (self.tree, couplings(model), &mut io.output[..nv]);
             match self.what {
                 What::Inverse => dynamics.inverse(tree, couplings, state, input, external, out),
                 What::Forward => {
@@ -124,7 +120,7 @@ impl Question for InLanes<'_> {
                 }
             }
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -148,11 +144,20 @@ pub(super) struct FactorizeClusters<'a>(pub &'a Model);
 impl Question for FactorizeClusters<'_> {
     const KEEPS: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
+    type Ready<'w, V: Vector> = (&'w mut [ClusterFactorization<Wide<V>>], &'w mut [Wide<V>]);
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        groups: usize,
+    ) -> Self::Ready<'w, V> {
         let (tree, couplings) = (self.0, couplings(model));
-        work.cluster_factors
-            .resize_with(groups, || ClusterFactorization::new(tree, couplings));
-        work.tree_positions = vec![Wide(V::splat(0.0)); tree.nq()];
+        let make = || ClusterFactorization::new(tree, couplings);
+        rooms.cluster_factors.resize_with(groups, make);
+        rooms.tree_positions.resize(tree.nq(), Wide(V::splat(0.0)));
+        (&mut rooms.cluster_factors, &mut rooms.tree_positions)
     }
 
     #[inline(always)]
@@ -161,14 +166,15 @@ impl Question for FactorizeClusters<'_> {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        (all, positions): &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
         let couplings = couplings(model);
-        couplings.expand_positions(&work.q[..model.nq()], &mut work.tree_positions);
-        let factors = &mut work.cluster_factors[place.group::<V>()];
-        factors.factorize(self.0, couplings, &work.tree_positions);
+        couplings.expand_positions(&io.q[..model.nq()], positions);
+        let factors = &mut all[place.group::<V>()];
+        factors.factorize(self.0, couplings, positions);
         not_positive(factors.inverse_pivots(), bad)
     }
 
@@ -194,7 +200,17 @@ impl Question for SolveClusters<'_> {
     const IN_PLACE: bool = true;
     const KEEPS: bool = true;
 
-    fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
+    type Ready<'w, V: Vector> = &'w mut [ClusterFactorization<Wide<V>>];
+
+    fn prepare<'w, V: Vector>(
+        self,
+        _model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        &mut rooms.cluster_factors
+    }
 
     #[inline(always)]
     fn answer<V: Vector>(
@@ -202,17 +218,18 @@ impl Question for SolveClusters<'_> {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        all: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
         let nv = model.nv();
-        let factors = &mut work.cluster_factors[place.group::<V>()];
+        let factors = &mut all[place.group::<V>()];
         for k in 0..self.right_hand_sides {
-            let x = &mut work.output[k * nv..(k + 1) * nv];
+            let x = &mut io.output[k * nv..(k + 1) * nv];
             factors.solve(self.tree, couplings(model), x);
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(

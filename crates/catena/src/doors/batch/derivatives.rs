@@ -1,12 +1,12 @@
 //! Derivatives of many states at once.
 
 use super::Batch;
-use super::lanes::{Given, LaneWork, Place, Transposed, not_positive};
-use super::question::{Question, in_lane};
+use super::lanes::{Given, Io, Place, Question, in_lane, not_positive};
+use super::rooms::{OfAccelerations, OfEfforts, Rooms, Transposed};
 use super::squares::Squares;
 use crate::Dynamics;
-use crate::algorithm::derivatives::pairs::{PairRecord, Pairs};
-use crate::algorithm::derivatives::sweeps::{SweepRecord, Sweeps};
+use crate::algorithm::derivatives::pairs::Pairs;
+use crate::algorithm::derivatives::sweeps::Sweeps;
 use crate::algorithm::derivatives::{forward, inverse};
 use crate::algorithm::elements;
 use crate::algorithm::forward_dynamics::{ForwardDynamics, forward_dynamics};
@@ -19,30 +19,6 @@ use crate::scalar::{Fused, Scalar, Vector, Wide};
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 use crate::thresholds::MATRICES_IN_LANES;
-
-/// Workspaces of the derivatives of inverse dynamics, of one thread: bodies with a state in each lane, then state after state
-/// with a column in each lane.
-#[derive(Clone, Debug)]
-pub(crate) struct OfEfforts<V: Vector> {
-    recursion: inverse::PairRecursion<Wide<V>>,
-    transposed: Transposed<V, PairRecord<Wide<V>>>,
-    /// For packs of columns, or for columns if states stay in the lanes to the end.
-    pairs: Pairs<Wide<V>>,
-    /// Destinations of the numbers that code computes.
-    squares: Option<Squares<V>>,
-}
-
-/// Workspaces of the derivatives of forward dynamics, of one thread.
-#[derive(Clone, Debug)]
-pub(crate) struct OfAccelerations<V: Vector> {
-    recursion: forward::Recursion<Wide<V>>,
-    transposed: Transposed<V, SweepRecord<Wide<V>>>,
-    sweeps: Sweeps<Fused, Register<V>>,
-    in_lanes: Option<Sweeps<Wide<V>, One>>,
-    vdot: Vec<Wide<V>>,
-    /// Destinations of the numbers that code computes.
-    squares: Option<Squares<V>>,
-}
 
 /// Destinations of the matrices that code computes with a state in each lane.
 fn squares<V: Vector>(kernel: Kernel, model: &Model, code: Option<&Wides>) -> Option<Squares<V>> {
@@ -58,9 +34,17 @@ struct OfInverse;
 impl Question for OfInverse {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        let native = &work.native.inverse_derivatives;
-        let of_efforts = work.of_efforts.get_or_insert_with(|| {
+    type Ready<'w, V: Vector> = &'w mut OfEfforts<V>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        let native = &io.native.inverse_derivatives;
+        let of_efforts = rooms.of_efforts.get_or_insert_with(|| {
             Box::new(OfEfforts {
                 recursion: inverse::PairRecursion::new(model),
                 transposed: Transposed::new(model),
@@ -72,7 +56,8 @@ impl Question for OfInverse {
             })
         });
         let registers = of_efforts.squares.as_ref().map_or(0, Squares::registers);
-        work.make_room(registers);
+        io.make_room(registers);
+        of_efforts
     }
 
     #[inline(always)]
@@ -81,45 +66,43 @@ impl Question for OfInverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        of_efforts: &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        let Some(of_efforts) = &mut work.of_efforts else {
-            return Wide(V::splat(f64::NAN)); // not prepared
-        };
         let OfEfforts {
             recursion,
             transposed,
             pairs,
             squares,
         } = &mut **of_efforts;
-        if let (Some(code), Some(squares)) = (&mut work.native.inverse_derivatives, squares)
-            && work.still
+        if let (Some(code), Some(squares)) = (&mut io.native.inverse_derivatives, squares)
+            && io.still
             && !loaded
         {
             let out = place.states();
             squares.prefetch_first(out);
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
-            return squares.write(&mut work.output, out, bad);
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
+            return squares.write(&mut io.output, out, bad);
         }
-        let external = if loaded { &work.external[..] } else { &[] };
+        let external = if loaded { &io.external[..] } else { &[] };
         let nv = model.nv();
         let size = nv * nv;
         let state = StateView {
-            q: &work.q,
-            v: &work.v,
+            q: &io.q,
+            v: &io.v,
             base,
         };
         let mut sum = Vec::new();
         let external = elements::loaded(model, state, external, &mut sum);
-        let vdot = &work.input[..nv];
+        let vdot = &io.input[..nv];
         if nv <= MATRICES_IN_LANES {
             recursion.run(model, state, vdot, external);
-            let (dq, dv) = work.output[..2 * size].split_at_mut(size);
+            let (dq, dv) = io.output[..2 * size].split_at_mut(size);
             let out = [dq, dv, &mut []];
             pairs.run::<Wide<V>, One, f64, false>(model, &recursion.freedoms, out);
-            return work.hand_out(place, bad);
+            return io.hand_out(place, bad);
         }
         recursion.run_into(model, state, vdot, external, transposed);
         let out = place.states();
@@ -156,9 +139,17 @@ struct OfForward;
 impl Question for OfForward {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        let native = &work.native.forward_derivatives;
-        let of_accelerations = work.of_accelerations.get_or_insert_with(|| {
+    type Ready<'w, V: Vector> = (&'w mut OfAccelerations<V>, &'w mut ForwardDynamics<Wide<V>>);
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        let native = &io.native.forward_derivatives;
+        let of_accelerations = rooms.of_accelerations.get_or_insert_with(|| {
             Box::new(OfAccelerations {
                 recursion: forward::Recursion::new(model),
                 transposed: Transposed::new(model),
@@ -168,11 +159,10 @@ impl Question for OfForward {
                 squares: squares::<V>(Kernel::ForwardDerivatives, model, native.as_ref()),
             })
         });
-        let squares = of_accelerations.squares.as_ref();
-        let registers = squares.map_or(0, Squares::registers);
-        work.forward
-            .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
-        work.make_room(registers);
+        let registers = (of_accelerations.squares.as_ref()).map_or(0, Squares::registers);
+        io.make_room(registers);
+        let make = || Box::new(ForwardDynamics::new(model));
+        (of_accelerations, rooms.forward.get_or_insert_with(make))
     }
 
     #[inline(always)]
@@ -181,17 +171,13 @@ impl Question for OfForward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        (of_accelerations, forward): &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
         let nv = model.nv();
         let size = nv * nv;
-        let (Some(of_accelerations), Some(forward)) =
-            (&mut work.of_accelerations, &mut work.forward)
-        else {
-            return Wide(V::splat(f64::NAN)); // not prepared
-        };
         let OfAccelerations {
             recursion,
             transposed,
@@ -200,25 +186,25 @@ impl Question for OfForward {
             vdot,
             squares,
         } = &mut **of_accelerations;
-        if let (Some(code), Some(squares)) = (&mut work.native.forward_derivatives, squares)
-            && work.still
+        if let (Some(code), Some(squares)) = (&mut io.native.forward_derivatives, squares)
+            && io.still
             && !loaded
         {
             let out = place.states();
             squares.prefetch_first(out);
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
             // the inverses of the pivots come last
-            let pivots = &work.output[code.outputs() - nv..code.outputs()];
+            let pivots = &io.output[code.outputs() - nv..code.outputs()];
             let bad = not_positive(pivots, bad);
-            return squares.write(&mut work.output, out, bad);
+            return squares.write(&mut io.output, out, bad);
         }
-        let external = if loaded { &work.external[..] } else { &[] };
+        let external = if loaded { &io.external[..] } else { &[] };
         let state = StateView {
-            q: &work.q,
-            v: &work.v,
+            q: &io.q,
+            v: &io.v,
             base,
         };
-        let tau = &work.input[..nv];
+        let tau = &io.input[..nv];
         forward_dynamics(model, state, tau, external, forward, vdot);
         bad = not_positive(&forward.factors.inverse, bad);
         let mut sum = Vec::new();
@@ -226,10 +212,10 @@ impl Question for OfForward {
         let factors = &forward.factors;
         if let Some(sweeps) = in_lanes {
             recursion.run(model, state, vdot, external, factors);
-            let (dq, rest) = work.output[..3 * size].split_at_mut(size);
+            let (dq, rest) = io.output[..3 * size].split_at_mut(size);
             let (dv, dtau) = rest.split_at_mut(size);
             sweeps.run(model, &recursion.freedoms, [dq, dv, dtau]);
-            return work.hand_out(place, bad);
+            return io.hand_out(place, bad);
         }
         recursion.run_into(model, state, vdot, external, factors, transposed);
         let out = place.states();

@@ -1,22 +1,15 @@
 //! States in lanes: loading and storing of registers, and the loop over them.
 
-use super::advance::Stages;
-use super::derivatives::{OfAccelerations, OfEfforts};
-use super::question::{OfInertia, Question};
-use crate::algorithm::coupled::CoupledDynamics;
-use crate::algorithm::factorization::{ClusterFactorization, Factorization};
-use crate::algorithm::forward_dynamics::ForwardDynamics;
-use crate::algorithm::inverse_dynamics::InverseDynamics;
-use crate::algorithm::kinematics::Kinematics;
-use crate::algorithm::pack::{Record, Sink};
+use super::rooms::Rooms;
+use crate::Dynamics;
 use crate::arch::prefetch;
 use crate::doors::native::Lanes;
+use crate::error::Result;
 use crate::model::Model;
 use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::spatial::{Force, Motion, Vec3};
-use crate::state::Base;
+use crate::state::{Base, State};
 use crate::thresholds::NUMBERS_AHEAD;
-use std::marker::PhantomData;
 
 /// Inputs of the states of a batch, one after another, or once for all of them. Inputs that are not needed are empty.
 #[derive(Clone, Copy, Default)]
@@ -129,30 +122,15 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The workspaces of one thread in one kind of register. Each quantity allocates its workspace when first requested.
+/// What goes in and out of the registers of one thread, and the code made for the model.
 #[derive(Clone, Debug)]
-pub(crate) struct LaneWork<V: Vector> {
+pub(crate) struct Io<V: Vector> {
     /// Coordinates; these four are padded by up to a register of states.
     pub q: Vec<Wide<V>>,
     pub v: Vec<Wide<V>>,
     pub input: Vec<Wide<V>>,
     pub external: Vec<Force<Wide<V>>>,
     pub output: Vec<Wide<V>>,
-    pub inverse: Option<Box<InverseDynamics<Wide<V>>>>,
-    pub forward: Option<Box<ForwardDynamics<Wide<V>>>>,
-    pub of_inertia: Option<Box<OfInertia<V>>>,
-    pub kinematics: Option<Box<Kinematics<Wide<V>>>>,
-    pub stages: Option<Box<Stages<V>>>,
-    pub of_efforts: Option<Box<OfEfforts<V>>>,
-    pub of_accelerations: Option<Box<OfAccelerations<V>>>,
-    /// The factors of this thread's states, register after register.
-    pub factors: Vec<Factorization<Wide<V>>>,
-    /// Of models with couplings: dynamics, the factors, and positions of the tree.
-    pub coupled: Option<Box<CoupledDynamics<Wide<V>>>>,
-    pub cluster_factors: Vec<ClusterFactorization<Wide<V>>>,
-    pub tree_positions: Vec<Wide<V>>,
-    /// States that failed.
-    pub failed: Vec<usize>,
     /// First position coordinate of every quaternion.
     quaternions: Vec<usize>,
     /// Code made for the model, and whether the base allows it.
@@ -160,57 +138,51 @@ pub(crate) struct LaneWork<V: Vector> {
     pub still: bool,
 }
 
+/// One kind of register of one thread.
+#[derive(Clone, Debug)]
+pub(crate) struct LaneWork<V: Vector> {
+    pub io: Io<V>,
+    rooms: Rooms<V>,
+    /// States that failed.
+    pub failed: Vec<usize>,
+}
+
 impl<V: Vector> LaneWork<V> {
     pub fn new(model: &Model) -> Self {
         let bodies = &model.tree().bodies[1..];
         LaneWork {
-            q: padded(model.nq()),
-            v: padded(model.nv()),
-            input: padded(model.nv()),
-            external: Vec::new(),
-            output: Vec::new(),
-            inverse: None,
-            forward: None,
-            of_inertia: None,
-            kinematics: None,
-            stages: None,
-            of_efforts: None,
-            of_accelerations: None,
-            factors: Vec::new(),
-            coupled: None,
-            cluster_factors: Vec::new(),
-            tree_positions: Vec::new(),
+            io: Io {
+                q: padded(model.nq()),
+                v: padded(model.nv()),
+                input: padded(model.nv()),
+                external: Vec::new(),
+                output: Vec::new(),
+                quaternions: bodies
+                    .iter()
+                    .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
+                    .map(|k| match model.couplings() {
+                        None => k,
+                        // quaternions are not coupled
+                        Some(couplings) => couplings.positions().partition_point(|&at| at < k),
+                    })
+                    .collect(),
+                native: Lanes::default(),
+                still: true,
+            },
+            rooms: Rooms::new(),
             failed: Vec::new(),
-            quaternions: bodies
-                .iter()
-                .filter_map(|body| body.kind.quaternion().map(|k| body.q + k))
-                .map(|k| match model.couplings() {
-                    None => k,
-                    // quaternions are not coupled
-                    Some(couplings) => couplings.positions().partition_point(|&at| at < k),
-                })
-                .collect(),
-            native: Lanes::default(),
-            still: true,
         }
     }
 
     /// Allocates what is missing, before the hot part.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
-        self.make_room(size);
-        if !job.given.external.is_empty() && self.external.is_empty() {
-            self.external = vec![Force::zero(); model.body_count() + 1];
+        self.io.make_room(size);
+        if !job.given.external.is_empty() && self.io.external.is_empty() {
+            self.io.external = vec![Force::zero(); model.body_count() + 1];
         }
         self.failed.clear();
-        question.prepare(model, self, job.states.div_ceil(V::LANES));
-    }
-
-    /// Storage for this number of registers of output.
-    pub fn make_room(&mut self, registers: usize) {
-        if self.output.len() < registers {
-            self.output = padded(registers);
-        }
+        ready(question, model, &mut self.io, &mut self.rooms, job.states);
     }
 
     /// Register by register; unused lanes of the last register repeat the last state.
@@ -224,7 +196,9 @@ impl<V: Vector> LaneWork<V> {
     ) {
         let states = job.states;
         let size = job.output.len() / states.max(1);
-        self.still = base.is_fixed();
+        let LaneWork { io, rooms, failed } = self;
+        io.still = base.is_fixed();
+        let mut ready = ready(question, model, io, rooms, states);
         let base: Base<Wide<V>> = Base {
             pose: base.pose.lift(),
             velocity: Motion::new(base.velocity.angular.lift(), base.velocity.linear.lift()),
@@ -238,14 +212,14 @@ impl<V: Vector> LaneWork<V> {
             let first = group * V::LANES;
             let used = V::LANES.min(states - first);
             let bad = V::apart(TakeIn {
-                work: self,
+                io,
                 model,
                 job,
                 first,
                 used,
             });
             if Q::IN_PLACE {
-                gather(&mut self.output, job.output, size, first, used);
+                gather(&mut io.output, job.output, size, first, used);
             }
             let loaded = !job.given.external.is_empty();
             let mut place = Place {
@@ -254,15 +228,24 @@ impl<V: Vector> LaneWork<V> {
                 first,
                 used,
             };
-            let bad = question.answer(model, &base, loaded, self, bad, &mut place);
+            let bad = question.answer(model, &base, loaded, io, &mut ready, bad, &mut place);
             if !V::all(bad.0.less(V::splat(1.0))) {
                 for lane in 0..used {
                     if bad.lane(lane).is_nan() {
-                        self.failed.push(first + lane);
+                        failed.push(first + lane);
                     }
                 }
             }
             group += 1;
+        }
+    }
+}
+
+impl<V: Vector> Io<V> {
+    /// Storage for this number of registers of output.
+    pub fn make_room(&mut self, registers: usize) {
+        if self.output.len() < registers {
+            self.output = padded(registers);
         }
     }
 
@@ -309,6 +292,65 @@ impl<V: Vector> LaneWork<V> {
     }
 }
 
+/// The workspace of a quantity. Not inlined: it is made once, and the loop that uses it is compiled for several registers.
+#[inline(never)]
+fn ready<'w, Q: Question, V: Vector>(
+    question: Q,
+    model: &Model,
+    io: &mut Io<V>,
+    rooms: &'w mut Rooms<V>,
+    states: usize,
+) -> Q::Ready<'w, V> {
+    question.prepare(model, io, rooms, states.div_ceil(V::LANES))
+}
+
+/// A quantity computed for the states in the lanes of a register. To add one: a field of [`Rooms`] for its
+/// workspace, an implementation of this trait, and a method of `Batch`.
+pub(crate) trait Question: Copy + Sync {
+    /// Whether the output is also an input.
+    const IN_PLACE: bool = false;
+
+    /// Whether it takes velocities, and accelerations or efforts.
+    const NEEDS_VELOCITIES: bool = false;
+
+    /// Whether a workspace keeps data of each of its states from one call to the next.
+    const KEEPS: bool = false;
+
+    /// What it computes in: a workspace that is ready.
+    type Ready<'w, V: Vector>;
+
+    /// The workspace, made if there is none, for this number of registers of states.
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        groups: usize,
+    ) -> Self::Ready<'w, V>;
+
+    /// Computes the results from `q`, `v`, `input` (and `external` if loaded) of the workspace and stores them. The returned
+    /// value is NaN in lanes that failed or have a non-finite result.
+    fn answer<V: Vector>(
+        self,
+        model: &Model,
+        base: &Base<Wide<V>>,
+        loaded: bool,
+        io: &mut Io<V>,
+        ready: &mut Self::Ready<'_, V>,
+        bad: Wide<V>,
+        place: &mut Place<'_>,
+    ) -> Wide<V>;
+
+    /// Computes one state through the checked entry point, to find why it failed.
+    fn diagnose(
+        self,
+        dynamics: &mut Dynamics,
+        state: &State,
+        input: &[f64],
+        external: &[Force<f64>],
+    ) -> Result<()>;
+}
+
 /// The destination of the results of the states in a register.
 pub(crate) struct Place<'a> {
     /// The results of all states.
@@ -336,7 +378,7 @@ impl Place<'_> {
 
 /// Loads the arguments of some states into the registers. Returns zero in the lanes of valid states, NaN in the others.
 struct TakeIn<'a, 'b, V: Vector> {
-    work: &'a mut LaneWork<V>,
+    io: &'a mut Io<V>,
     model: &'a Model,
     job: &'a Job<'b>,
     first: usize,
@@ -349,7 +391,7 @@ impl<V: Vector> Task for TakeIn<'_, '_, V> {
     #[inline(always)]
     fn run(self) -> Wide<V> {
         let TakeIn {
-            work,
+            io,
             model,
             job,
             first,
@@ -359,22 +401,22 @@ impl<V: Vector> Task for TakeIn<'_, '_, V> {
         let mut bad = Wide::<V>::zero();
         let common = job.given.common;
         if !job.given.q.is_empty() {
-            bring(&mut work.q, job.given.q, nq, first, used, common[0]);
-            bad = non_finite(&work.q[..nq], bad);
-            for &k in &work.quaternions {
-                bad = unlike_one(&work.q[k..k + 4], bad);
+            bring(&mut io.q, job.given.q, nq, first, used, common[0]);
+            bad = non_finite(&io.q[..nq], bad);
+            for &k in &io.quaternions {
+                bad = unlike_one(&io.q[k..k + 4], bad);
             }
         }
         if !job.given.v.is_empty() {
-            bring(&mut work.v, job.given.v, nv, first, used, common[1]);
-            bad = non_finite(&work.v[..nv], bad);
+            bring(&mut io.v, job.given.v, nv, first, used, common[1]);
+            bad = non_finite(&io.v[..nv], bad);
         }
         if !job.given.input.is_empty() {
-            bring(&mut work.input, job.given.input, nv, first, used, common[2]);
-            bad = non_finite(&work.input[..nv], bad);
+            bring(&mut io.input, job.given.input, nv, first, used, common[2]);
+            bad = non_finite(&io.input[..nv], bad);
         }
         if !job.given.external.is_empty() {
-            bad = work.load(job.given.external, first, used, bad);
+            bad = io.load(job.given.external, first, used, bad);
         }
         bad
     }
@@ -435,6 +477,15 @@ pub(crate) fn not_positive<V: Vector>(numbers: &[Wide<V>], mut bad: Wide<V>) -> 
     bad
 }
 
+/// `bad`, with NaN for a state whose result has NaN in any column.
+#[inline(always)]
+pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
+    if !V::all(columns.0.less(V::splat(1.0))) {
+        bad.0.lanes_mut()[lane] = f64::NAN;
+    }
+    bad
+}
+
 /// `bad`, with NaN where a quaternion is not of unit length.
 #[inline(always)]
 fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
@@ -447,59 +498,6 @@ fn unlike_one<V: Vector>(p: &[Wide<V>], bad: Wide<V>) -> Wide<V> {
 
 /// How far the squared length of a quaternion may be from 1.
 pub(crate) const QUATERNION: f64 = 1e-9;
-
-/// Transposes records of freedoms with a state in each lane to records of states with a freedom in each lane, in blocks as soon as
-/// they are complete.
-#[derive(Clone, Debug)]
-pub(crate) struct Transposed<V, R> {
-    nv: usize,
-    /// Those of the last few freedoms.
-    freedoms: Vec<R>,
-    /// Of each state.
-    pub states: Vec<Vec<R>>,
-    lanes: PhantomData<V>,
-}
-
-impl<V: Vector, R: Record<Wide<V>>> Transposed<V, R> {
-    pub fn new(model: &Model) -> Self {
-        let packs = model.nv().div_ceil(V::LANES);
-        Transposed {
-            nv: model.nv(),
-            freedoms: vec![R::zero(); V::LANES],
-            states: vec![vec![R::zero(); packs]; V::LANES],
-            lanes: PhantomData,
-        }
-    }
-}
-
-impl<V: Vector, R: Record<Wide<V>>> Sink<R> for Transposed<V, R> {
-    #[inline(always)]
-    fn room(&mut self, freedom: usize) -> &mut R {
-        &mut self.freedoms[freedom % V::LANES]
-    }
-
-    #[inline(always)]
-    fn filled(&mut self, freedom: usize) {
-        let (pack, lane) = (freedom / V::LANES, freedom % V::LANES);
-        if lane > 0 {
-            return;
-        }
-        let (freedoms, states) = (&self.freedoms[..V::LANES], &mut self.states[..V::LANES]);
-        let zero = Wide::<V>::zero();
-        for number in 0..freedoms[0].numbers().len() {
-            let mut rows: [&[f64]; 8] = [zero.0.lanes(); 8];
-            for k in 0..V::LANES {
-                if freedom + k < self.nv {
-                    rows[k] = freedoms[k].numbers()[number].0.lanes();
-                }
-            }
-            let square = V::transposed(rows);
-            for state in 0..V::LANES {
-                states[state][pack].numbers_mut()[number] = Wide(square[state]);
-            }
-        }
-    }
-}
 
 /// Storage for `size` registers in blocks.
 fn padded<V: Vector>(size: usize) -> Vec<Wide<V>> {

@@ -1,6 +1,7 @@
 //! The quantities that can be computed for many states at once.
 
-use super::lanes::{LaneWork, Place, Transposed, not_positive};
+use super::lanes::{Io, Place, Question, in_lane, not_positive};
+use super::rooms::{OfInertia, Rooms, Transposed};
 use super::squares::Squares;
 use crate::Dynamics;
 use crate::algorithm::elements;
@@ -19,52 +20,24 @@ use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 use crate::thresholds::MATRICES_IN_LANES;
 
-/// A quantity computed for the states in the lanes of a register. To add one: a field of [`LaneWork`] for its
-/// workspace, an implementation of this trait, and a method of `Batch`.
-pub(crate) trait Question: Copy + Sync {
-    /// Whether the output is also an input.
-    const IN_PLACE: bool = false;
-
-    /// Whether it takes velocities, and accelerations or efforts.
-    const NEEDS_VELOCITIES: bool = false;
-
-    /// Whether a workspace keeps data of each of its states from one call to the next.
-    const KEEPS: bool = false;
-
-    /// Makes the workspace if there is none, for this number of registers of states.
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize);
-
-    /// Computes the results from `q`, `v`, `input` (and `external` if loaded) of the workspace and stores them. The returned
-    /// value is NaN in lanes that failed or have a non-finite result.
-    fn answer<V: Vector>(
-        self,
-        model: &Model,
-        base: &Base<Wide<V>>,
-        loaded: bool,
-        work: &mut LaneWork<V>,
-        bad: Wide<V>,
-        place: &mut Place<'_>,
-    ) -> Wide<V>;
-
-    /// Computes one state through the checked entry point, to find why it failed.
-    fn diagnose(
-        self,
-        dynamics: &mut Dynamics,
-        state: &State,
-        input: &[f64],
-        external: &[Force<f64>],
-    ) -> Result<()>;
-}
-
 #[derive(Clone, Copy)]
 pub(crate) struct Inverse;
 
 impl Question for Inverse {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        work.inverse
-            .get_or_insert_with(|| Box::new(InverseDynamics::new(model)));
+    type Ready<'w, V: Vector> = &'w mut InverseDynamics<Wide<V>>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        rooms
+            .inverse
+            .get_or_insert_with(|| Box::new(InverseDynamics::new(model)))
     }
 
     #[inline(always)]
@@ -73,34 +46,35 @@ impl Question for Inverse {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        inverse: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.inverse
-            && work.still
+        if let Some(code) = &mut io.native.inverse
+            && io.still
             && !loaded
         {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
-        } else if let Some(inverse) = &mut work.inverse {
-            let external: &[Force<Wide<V>>] = if loaded { &work.external } else { &[] };
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
+        } else {
+            let external: &[Force<Wide<V>>] = if loaded { &io.external } else { &[] };
             let mut sum = Vec::new();
             let state = StateView {
-                q: &work.q,
-                v: &work.v,
+                q: &io.q,
+                v: &io.v,
                 base,
             };
             let external = elements::loaded(model, state, external, &mut sum);
             recursive_newton_euler::kernel(
                 model,
                 state,
-                &work.input[..model.nv()],
+                &io.input[..model.nv()],
                 external,
                 inverse,
-                &mut work.output[..model.nv()],
+                &mut io.output[..model.nv()],
             );
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -120,11 +94,18 @@ pub(crate) struct Forward;
 impl Question for Forward {
     const NEEDS_VELOCITIES: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        work.forward
-            .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)));
+    type Ready<'w, V: Vector> = &'w mut ForwardDynamics<Wide<V>>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
         // code writes pivots after its results
-        work.make_room(work.native.forward.as_ref().map_or(0, Wides::outputs));
+        io.make_room(io.native.forward.as_ref().map_or(0, Wides::outputs));
+        rooms.forward(model)
     }
 
     #[inline(always)]
@@ -133,32 +114,33 @@ impl Question for Forward {
         model: &Model,
         base: &Base<Wide<V>>,
         loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        forward: &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        if let Some(code) = &mut work.native.forward
-            && work.still
+        if let Some(code) = &mut io.native.forward
+            && io.still
             && !loaded
         {
-            code.run(&work.q, &work.v, &work.input, &mut work.output);
-            bad = not_positive(&work.output[model.nv()..2 * model.nv()], bad);
-        } else if let Some(forward) = &mut work.forward {
+            code.run(&io.q, &io.v, &io.input, &mut io.output);
+            bad = not_positive(&io.output[model.nv()..2 * model.nv()], bad);
+        } else {
             forward_dynamics(
                 model,
                 StateView {
-                    q: &work.q,
-                    v: &work.v,
+                    q: &io.q,
+                    v: &io.v,
                     base,
                 },
-                &work.input[..model.nv()],
-                if loaded { &work.external } else { &[] },
+                &io.input[..model.nv()],
+                if loaded { &io.external } else { &[] },
                 forward,
-                &mut work.output[..model.nv()],
+                &mut io.output[..model.nv()],
             );
             bad = not_positive(&forward.factors.inverse, bad);
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -177,8 +159,16 @@ impl Question for Forward {
 pub(crate) struct Inertia(pub Part);
 
 impl Question for Inertia {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        let of_inertia = work.of_inertia.get_or_insert_with(|| {
+    type Ready<'w, V: Vector> = OfInertiaReady<'w, V>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        let of_inertia = rooms.of_inertia.get_or_insert_with(|| {
             Box::new(OfInertia {
                 composite: CompositeBodies::new(model),
                 transposed: Transposed::new(model),
@@ -187,22 +177,33 @@ impl Question for Inertia {
                 upper: None,
             })
         });
-        let code = work.native.inertia.as_ref();
-        if code.is_none() && model.nv() > MATRICES_IN_LANES {
-            return;
-        }
+        let OfInertia {
+            composite,
+            transposed,
+            entries,
+            whole,
+            upper,
+        } = &mut **of_inertia;
+        let code = io.native.inertia.as_ref();
         let nv = model.nv();
+        if code.is_none() && nv > MATRICES_IN_LANES {
+            return OfInertiaReady::ByState {
+                composite,
+                transposed,
+                entries,
+            };
+        }
         let squares = match self.0 {
-            Part::Whole => &mut of_inertia.whole,
-            Part::Upper => &mut of_inertia.upper,
+            Part::Whole => whole,
+            Part::Upper => upper,
         };
         let wanted = |k: usize| self.0 == Part::Whole || k % nv >= k / nv;
         let squares = squares.get_or_insert_with(|| match code {
             Some(code) => Squares::new(code.places(nv * nv), code.outputs(), wanted),
             None => Squares::new(&upper_entries(model), nv * nv, wanted),
         });
-        let registers = squares.registers();
-        work.make_room(registers);
+        io.make_room(squares.registers());
+        OfInertiaReady::InLanes { composite, squares }
     }
 
     #[inline(always)]
@@ -211,36 +212,30 @@ impl Question for Inertia {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        ready: &mut Self::Ready<'_, V>,
         mut bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        let Some(of_inertia) = &mut work.of_inertia else {
-            return Wide(V::splat(f64::NAN)); // not prepared
-        };
-        let OfInertia {
-            composite,
-            transposed,
-            entries,
-            whole,
-            upper,
-        } = &mut **of_inertia;
         let (size, out) = (model.nv() * model.nv(), place.states());
-        let squares = match self.0 {
-            Part::Whole => whole,
-            Part::Upper => upper,
-        };
-        if let Some(squares) = squares {
-            squares.prefetch_first(out);
-            if let Some(code) = &mut work.native.inertia {
-                code.run(&work.q, &[], &[], &mut work.output);
-            } else {
-                let upper = &mut work.output[..size];
-                composite_bodies::kernel(model, &work.q, composite, Part::Upper, upper);
+        let (composite, transposed, entries) = match ready {
+            OfInertiaReady::InLanes { composite, squares } => {
+                squares.prefetch_first(out);
+                if let Some(code) = &mut io.native.inertia {
+                    code.run(&io.q, &[], &[], &mut io.output);
+                } else {
+                    let upper = &mut io.output[..size];
+                    composite_bodies::kernel(model, &io.q, composite, Part::Upper, upper);
+                }
+                return squares.write(&mut io.output, out, bad);
             }
-            return squares.write(&mut work.output, out, bad);
-        }
-        composite_bodies::records(model, &work.q, composite, transposed);
+            OfInertiaReady::ByState {
+                composite,
+                transposed,
+                entries,
+            } => (composite, transposed, entries),
+        };
+        composite_bodies::records(model, &io.q, composite, *transposed);
         for lane in 0..out.len() / size {
             let out = Fused::slice_mut(&mut out[lane * size..(lane + 1) * size]);
             let packs = &transposed.states[lane];
@@ -261,16 +256,19 @@ impl Question for Inertia {
     }
 }
 
-/// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
-/// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.
-#[derive(Clone, Debug)]
-pub(crate) struct OfInertia<V: Vector> {
-    composite: CompositeBodies<Wide<V>>,
-    transposed: Transposed<V, EntryRecord<Wide<V>>>,
-    entries: Entries<Wide<V>>,
-    /// Destinations of the numbers of small matrices, and of matrices computed by generated code.
-    whole: Option<Squares<V>>,
-    upper: Option<Squares<V>>,
+/// How inertia matrices are computed.
+pub(crate) enum OfInertiaReady<'w, V: Vector> {
+    /// With a state in each lane to the end: small ones, and by generated code.
+    InLanes {
+        composite: &'w mut CompositeBodies<Wide<V>>,
+        squares: &'w mut Squares<V>,
+    },
+    /// State after state, with a column in each lane.
+    ByState {
+        composite: &'w mut CompositeBodies<Wide<V>>,
+        transposed: &'w mut Transposed<V, EntryRecord<Wide<V>>>,
+        entries: &'w mut Entries<Wide<V>>,
+    },
 }
 
 /// Index of each entry of I in its upper triangle by rows; none between branches of the tree.
@@ -284,15 +282,6 @@ fn upper_entries(model: &Model) -> Vec<Option<u32>> {
     (0..nv * nv).map(entry).collect()
 }
 
-/// `bad`, with NaN for a state whose result has NaN in any column.
-#[inline(always)]
-pub(crate) fn in_lane<V: Vector>(mut bad: Wide<V>, lane: usize, columns: Wide<V>) -> Wide<V> {
-    if !V::all(columns.0.less(V::splat(1.0))) {
-        bad.0.lanes_mut()[lane] = f64::NAN;
-    }
-    bad
-}
-
 /// Factors of I(q), one set per state, kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Factorize;
@@ -300,9 +289,19 @@ pub(crate) struct Factorize;
 impl Question for Factorize {
     const KEEPS: bool = true;
 
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
-        work.factors
+    type Ready<'w, V: Vector> = &'w mut [Factorization<Wide<V>>];
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        groups: usize,
+    ) -> Self::Ready<'w, V> {
+        rooms
+            .factors
             .resize_with(groups, || Factorization::new(model));
+        &mut rooms.factors
     }
 
     #[inline(always)]
@@ -311,12 +310,13 @@ impl Question for Factorize {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        factors: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        let factors = &mut work.factors[place.group::<V>()];
-        factors.factorize_kernel(model, &work.q);
+        let factors = &mut factors[place.group::<V>()];
+        factors.factorize_kernel(model, &io.q);
         not_positive(&factors.inverse, bad)
     }
 
@@ -341,7 +341,17 @@ impl Question for Solve {
     const IN_PLACE: bool = true;
     const KEEPS: bool = true;
 
-    fn prepare<V: Vector>(self, _model: &Model, _work: &mut LaneWork<V>, _groups: usize) {}
+    type Ready<'w, V: Vector> = &'w mut [Factorization<Wide<V>>];
+
+    fn prepare<'w, V: Vector>(
+        self,
+        _model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        &mut rooms.factors
+    }
 
     #[inline(always)]
     fn answer<V: Vector>(
@@ -349,15 +359,16 @@ impl Question for Solve {
         model: &Model,
         _base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        factors: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        let (nv, factors) = (model.nv(), &mut work.factors[place.group::<V>()]);
+        let (nv, factors) = (model.nv(), &mut factors[place.group::<V>()]);
         for k in 0..self.right_hand_sides {
-            factors.solve_kernel(model, &mut work.output[k * nv..(k + 1) * nv]);
+            factors.solve_kernel(model, &mut io.output[k * nv..(k + 1) * nv]);
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -376,9 +387,16 @@ impl Question for Solve {
 pub(crate) struct FrameJacobian<'a>(pub &'a FrameInfo);
 
 impl Question for FrameJacobian<'_> {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, _groups: usize) {
-        work.kinematics
-            .get_or_insert_with(|| Box::new(Kinematics::new(model)));
+    type Ready<'w, V: Vector> = &'w mut Kinematics<Wide<V>>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        rooms.kinematics(model)
     }
 
     #[inline(always)]
@@ -387,20 +405,14 @@ impl Question for FrameJacobian<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        kinematics: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        if let Some(kinematics) = &mut work.kinematics {
-            forward::poses_kernel(model, &work.q, base, kinematics);
-            jacobian::kernel(
-                model,
-                kinematics,
-                self.0,
-                &mut work.output[..6 * model.nv()],
-            );
-        }
-        work.hand_out(place, bad)
+        forward::poses_kernel(model, &io.q, base, kinematics);
+        jacobian::kernel(model, kinematics, self.0, &mut io.output[..6 * model.nv()]);
+        io.hand_out(place, bad)
     }
 
     fn diagnose(
@@ -419,8 +431,16 @@ impl Question for FrameJacobian<'_> {
 pub(crate) struct FramePose<'a>(pub &'a FrameInfo);
 
 impl Question for FramePose<'_> {
-    fn prepare<V: Vector>(self, model: &Model, work: &mut LaneWork<V>, groups: usize) {
-        FrameJacobian(self.0).prepare(model, work, groups);
+    type Ready<'w, V: Vector> = &'w mut Kinematics<Wide<V>>;
+
+    fn prepare<'w, V: Vector>(
+        self,
+        model: &Model,
+        _io: &mut Io<V>,
+        rooms: &'w mut Rooms<V>,
+        _groups: usize,
+    ) -> Self::Ready<'w, V> {
+        rooms.kinematics(model)
     }
 
     #[inline(always)]
@@ -429,26 +449,25 @@ impl Question for FramePose<'_> {
         model: &Model,
         base: &Base<Wide<V>>,
         _loaded: bool,
-        work: &mut LaneWork<V>,
+        io: &mut Io<V>,
+        kinematics: &mut Self::Ready<'_, V>,
         bad: Wide<V>,
         place: &mut Place<'_>,
     ) -> Wide<V> {
-        if let Some(kinematics) = &mut work.kinematics {
-            forward::poses_kernel(model, &work.q, base, kinematics);
-            let pose = kinematics.world_from_body[self.0.body] * self.0.body_from_frame.lift();
-            let columns = [
-                pose.rotation.x,
-                pose.rotation.y,
-                pose.rotation.z,
-                pose.translation,
-            ];
-            for k in 0..4 {
-                work.output[3 * k] = columns[k].x;
-                work.output[3 * k + 1] = columns[k].y;
-                work.output[3 * k + 2] = columns[k].z;
-            }
+        forward::poses_kernel(model, &io.q, base, kinematics);
+        let pose = kinematics.world_from_body[self.0.body] * self.0.body_from_frame.lift();
+        let columns = [
+            pose.rotation.x,
+            pose.rotation.y,
+            pose.rotation.z,
+            pose.translation,
+        ];
+        for k in 0..4 {
+            io.output[3 * k] = columns[k].x;
+            io.output[3 * k + 1] = columns[k].y;
+            io.output[3 * k + 2] = columns[k].z;
         }
-        work.hand_out(place, bad)
+        io.hand_out(place, bad)
     }
 
     fn diagnose(

@@ -9,8 +9,8 @@
 //!
 //! with the velocities v₀ at the beginning, v₁ at the end, and v₂ at the end of two steps of half the size.
 
-use super::super::advance::Stages;
 use super::super::lanes::non_finite;
+use super::super::stages::Stages;
 use super::{Failure, Piece, Runs, record};
 use crate::error::{Error, ErrorKind};
 use crate::integrate::{FixedMethod, Statistics, examined};
