@@ -328,7 +328,11 @@ fn loops_are_closed_and_examined() {
     );
     // all rods in one line: a second freedom
     let flat = told(&ask(&model, "/findings", &json!({ "q": [0.0, 0.0, 0.0] })));
-    assert!(flat.iter().any(|text| text == "warning: Singular position: 2 freedoms here, 1 freedom elsewhere."), "{flat:?}");
+    assert!(
+        flat.iter()
+            .any(|text| text == "warning: Singular position: 2 freedoms here, 1 elsewhere."),
+        "{flat:?}"
+    );
     // more rows than a page waits for
     let long = embedded::model("four-bar-100").expect("an embedded model");
     let found = told(&ask(

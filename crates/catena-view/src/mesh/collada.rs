@@ -346,7 +346,7 @@ mod tests {
                 "source=\"#letters\"",
                 "`#letters`, which is not there",
             ),
-            ("</COLLADA>", "", "unexpected end"),
+            ("</COLLADA>", "", "never closed"),
         ] {
             let refusal = parts(&FILE.replace(old, new)).expect_err(wanted);
             assert!(refusal.contains(wanted), "{refusal}");
