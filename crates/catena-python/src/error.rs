@@ -105,6 +105,13 @@ fn in_python(advice: &str) -> String {
     let options = [
         ("`--rate 1000`", "`rate=1000`"),
         ("`--method bdf`", "`method=\"bdf\"`"),
+        (
+            "give the command again with --resume",
+            "call `sweep` again with resume=True",
+        ),
+        ("--resume", "resume=True"),
+        ("--overwrite", "overwrite=True"),
+        ("leave it out with `--ignore ", "name it in `ignore`: `"),
         ("`--strict`", "`strict`"),
         ("`--base`", "`base`"),
         (
