@@ -377,4 +377,37 @@ mod tests {
         u[17] = -3.0;
         assert_eq!(equations.free_acceleration(&u), 6.0);
     }
+
+    /// A body of 2 kg that a row holds against 4 N: damping of the row is corrected away, and every solution but the first one counts as a
+    /// correction.
+    #[test]
+    fn damped_rows_are_corrected() {
+        let mut held = [0.0; 6];
+        held[3] = 1.0;
+        let equations = Equations {
+            inertia: vec![(0.0, Mat3::zero()), (2.0, Mat3::identity())],
+            force: vec![0.0, 0.0, 0.0, 4.0, 6.0, 0.0],
+            rows: vec![crate::equations::Row {
+                entries: vec![(1, held)],
+            }],
+            right: vec![0.0],
+            ..Equations::default()
+        };
+        let epsilon = 1e-7;
+        let mut solutions = 0;
+        let found = refine_damped(&equations, 9, epsilon, |u, b| {
+            solutions += 1;
+            // J x − h λ = u, hᵀ x + ε λ = b
+            let lambda = (b[0] - u[3] / 2.0) / (0.5 + epsilon);
+            let mut x: Vec<f64> = u.iter().map(|u| u / 2.0).collect();
+            x[..3].copy_from_slice(&u[..3]);
+            x[3] += lambda / 2.0;
+            (x, vec![lambda])
+        });
+        assert!(solutions > 2, "{solutions}");
+        assert_eq!(found.corrections + 1, solutions);
+        assert!(found.x[3].abs() < 1e-15 && (found.x[4] - 3.0).abs() < 1e-15);
+        assert!((found.lambda[0] + 4.0).abs() < 1e-14, "{:?}", found.lambda);
+        assert!(found.residual < 1e-15 && found.reachable < 1e-15);
+    }
 }

@@ -368,6 +368,14 @@ mod tests {
             for law in &found {
                 assert!(law.holds(), "{law:?}");
             }
+            // well-conditioned: what formulations may differ by is not widened
+            let compared = |law: &&LawResult| law.law == "motion and loads of closed chains";
+            assert!(
+                found
+                    .iter()
+                    .filter(compared)
+                    .all(|law| law.tolerance == AGREEMENT)
+            );
             let idle = found
                 .iter()
                 .any(|law| law.law == "constraint forces do no work");

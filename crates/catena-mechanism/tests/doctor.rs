@@ -443,3 +443,36 @@ fn loads_in_words() {
     let straight = seen(cross, &[0.0, 0.0]);
     assert_eq!(words(&straight)[3].2, "torque about y");
 }
+
+/// Of changes that remove as many rows, those of closing constraints come first, even if they are left out: a bar between the middles of the uprights of
+/// a parallelogram goes before a hinge of the tree changes.
+#[test]
+fn closing_constraints_change_first() {
+    let mut builder = embedded::builder("four-bar-1").expect("embedded");
+    let middle = Vec3::new(0.5, 0.0, 0.0);
+    let rule = RuleSpec::Distance {
+        parent: "upright0".into(),
+        child: "upright1".into(),
+        parent_point: middle,
+        child_point: middle,
+        length: 1.0,
+    };
+    builder.constraint(ConstraintSpec::new("bar", rule));
+    let model = builder.build().expect("sound");
+    let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+    let found = diagnose(&model, 0.0, &state, 5, 1).expect("closed");
+    assert_eq!((found.freedoms(), found.redundant(), found.left), (1, 4, 0));
+    let changes: Vec<_> = found
+        .changes
+        .iter()
+        .map(|c| (&c.name[..], c.to, c.removes))
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            ("loop0", "spherical", 2),
+            ("bar", "none", 1),
+            ("foot0", "cylindrical", 1)
+        ]
+    );
+}
