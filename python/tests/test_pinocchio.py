@@ -129,7 +129,7 @@ def test_robot(path, base):
 
 def test_wrong_lengths_are_errors():
     model = catena.Model("arm").add_link("rod", mass=1.0, inertia=[0.1] * 3)
-    model.add_joint("hinge", "revolute", child="rod", axis=[0, 0, 1], limits=[-1.0, 1.0])
+    model.add_joint("hinge", "revolute", child="rod", axis=[0, 0, 1], limits=[-1.0, 1.0], max_velocity=1.0, max_effort=1.0)
     there = pin.buildModelFromXML(model.to_urdf())
     pair = catena.convert.Pinocchio(model, there)
     assert pair.q([[0.1], [0.2]]).shape == (2, 1)
