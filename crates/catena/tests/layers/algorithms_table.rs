@@ -80,7 +80,7 @@ fn files_of_the_table_run() {
                             .iter()
                             .any(|end| code.contains(&format!("pub {kind} {word}{end}")))
                     };
-                    words.iter().any(|word| starts(word))
+                    words.iter().any(starts)
                 })
             };
             let through = all.files().filter(|file| defines(file)).any(|other| {
