@@ -170,11 +170,19 @@ fn a_signal_ends_a_study_that_can_be_resumed() {
 #[test]
 fn a_signal_ends_a_search_with_its_best_point() {
     let folder = Folder::new("signal-search");
-    let study = STUDY.replace("duration = 1\n", "duration = 50\n");
-    let study = format!("{study}[optimize]\nminimise = \"end\"\nevaluations = 100000\n");
-    folder.write("search.toml", &study);
+    let study = STUDY.replace("duration = 1\n", "duration = 1000\n");
+    let search = |evaluations| {
+        format!("{study}[optimize]\nminimise = \"end\"\nevaluations = {evaluations}\n")
+    };
+    // the whole search has eleven runs: it is ended after about three
+    folder.write("start.toml", &search(3));
+    let began = Instant::now();
+    let child = start(&folder, "optimize start.toml --json -o start.json");
+    child.wait_with_output().expect("the end of three runs");
+    let three = began.elapsed();
+    folder.write("search.toml", &search(1000));
     let child = start(&folder, "optimize search.toml --json -o best.json");
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(three);
     let (output, said) = signalled(child, "TERM");
     assert_eq!(output.status.code(), Some(143), "{said}");
     assert!(said.contains("a signal has ended the command"), "{said}");

@@ -1422,7 +1422,7 @@ const BODY: &str = "<worldbody><body><joint name=\"j\"/><inertial pos=\"0 0 0\" 
 #[test]
 fn nothing_is_noted_without_need() {
     let undriven =
-        "the file has no actuators: every joint with plain coordinates is taken as driven";
+        "the file has no actuators: every joint with plain coordinates is treated as actuated";
     let model = |inside: &str| format!("<mujoco>{inside}{BODY}</mujoco>");
     assert_eq!(notes_of(&model("")), [undriven]);
     let with = |note: &str| [note.to_string(), undriven.into()];
@@ -1433,7 +1433,7 @@ fn nothing_is_noted_without_need() {
     );
     assert_eq!(
         notes_of(&model("<contact><exclude/></contact>")),
-        with("contacts are not modelled: 0 <geom> give mass at most")
+        with("contacts are not modelled: 0 <geom> contribute mass at most")
     );
     assert_eq!(
         notes_of(&model(
@@ -1471,7 +1471,7 @@ fn equalities_are_counted() {
     let three = "<equality><connect body1=\"a\" anchor=\"0 0 1\"/><weld body1=\"b\"/><joint joint1=\"ja\" active=\"false\"/></equality>";
     let found = notes(three);
     assert!(
-        found.contains("MuJoCo treats equality constraints (2) softly"),
+        found.contains("MuJoCo treats equality constraints (2) as soft constraints"),
         "{found}"
     );
     assert!(
@@ -1524,7 +1524,7 @@ fn numbers_are_finite() {
         ("inf", "`mass` of <geom> must be finite: \"inf\""),
         ("nan", "`mass` of <geom> must be finite: \"nan\""),
         ("1e999", "`mass` of <geom> must be finite: \"1e999\""),
-        ("one", "`mass` of <geom> is not made of numbers: \"one\""),
+        ("one", "`mass` of <geom> is not a list of numbers: \"one\""),
         ("1 2", "`mass` of <geom> must have 1 number, not 2: \"1 2\""),
         ("-1", "`mass` of <geom> is negative: \"-1\""),
     ] {
@@ -1548,7 +1548,7 @@ fn ends_of_geoms() {
         r#"<body><joint/><geom type="capsule" fromto="1 2 3 1 2 3" size="0.1"/></body>"#,
     ));
     assert!(
-        error.starts_with("`fromto` of <geom> has no length"),
+        error.starts_with("`fromto` of <geom> has zero length"),
         "{error}"
     );
 }
@@ -1805,7 +1805,7 @@ fn faces_of_files_are_cut() {
     for face in ["f 1 2 4", "f 0 1 2", "f -4 -2 -1"] {
         let error = told(&format!("{three}{face}")).expect_err("no vertex");
         assert!(
-            error.starts_with("a face names a vertex that is not there"),
+            error.starts_with("a face refers to a vertex that does not exist"),
             "{face}: {error}"
         );
     }

@@ -634,7 +634,7 @@ fn steady_motions_that_are_refused() {
     // g sin q
     assert_eq!(
         told(&model, &swinging),
-        "this is no steady motion of `conical pendulum`: `swing` accelerates with -4.905000e0 rad/s²\n\
+        "this is not a steady motion of `conical pendulum`: `swing` accelerates with -4.905000e0 rad/s²\n\
          hint: give positions, velocities and efforts with which all velocities stay constant"
     );
     let with = |rule: RuleSpec| {

@@ -139,7 +139,7 @@ fn finished_studies_are_not_resumed() {
         "the study is finished; there is nothing to resume"
     );
     let error = Journal::create(&results, &origin("one"), false).expect_err("there already");
-    assert_eq!(error.message(), "the results are there already");
+    assert_eq!(error.message(), "the results already exist");
     // with the same bytes, whatever the order in which samples came
     let bytes = std::fs::read(&results).expect("results");
     let mut turned = samples(&study);
@@ -237,11 +237,11 @@ fn foreign_samples_are_refused() {
     let error = ledger
         .take(&study, vec![beyond])
         .expect_err("there are four");
-    assert_eq!(error.message(), "sample 4 is none of this study");
+    assert_eq!(error.message(), "sample 4 does not belong to this study");
     let mut many = samples(&study).remove(0);
     many.measures = Ok(vec![0.0, 0.0]);
     let error = ledger.take(&study, vec![many]).expect_err("one measure");
-    assert_eq!(error.message(), "sample 0 is none of this study");
+    assert_eq!(error.message(), "sample 0 does not belong to this study");
     ledger.take(&study, samples(&study)).expect("its own");
     let carried = ledger.finish(&study).expect("all are there");
     assert_eq!(carried.samples, samples(&study));

@@ -169,7 +169,7 @@ fn a_search_ends_when_its_runs_are_used_up() {
         );
         let optimum = found(&bowl, &goal, "");
         assert_eq!(
-            optimum.end, "the number of evaluations is used up",
+            optimum.end, "the limit of evaluations is reached",
             "{method}"
         );
         assert!(

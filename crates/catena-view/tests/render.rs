@@ -99,7 +99,7 @@ fn the_movie_of_the_page_becomes_a_file() {
         let browser = folder.browser(name, lines);
         let told = drawn(&browser, &[0.0, 0.04], Some(25.0)).expect_err(name);
         assert!(
-            told.ends_with("what it says of the movie is damaged"),
+            told.ends_with("its description of the movie is damaged"),
             "{told}"
         );
     }

@@ -459,7 +459,7 @@ fn a_live_run_tells_its_errors() {
     let answer = text_with(&mut socket, "error");
     assert_eq!(
         (&answer["error"], &answer["running"]),
-        (&json!("a wish must be JSON"), &json!(true))
+        (&json!("a request must be JSON"), &json!(true))
     );
     let answer = text_with(&mut socket, "error");
     assert_eq!(answer["error"], "there is no drive `fly`");

@@ -285,9 +285,9 @@ fn meshes_without_sense_are_refused() {
     assert!(shown.is_empty(), "{shown:?}");
     for (note, words) in notes.iter().zip([
         "it is larger than 67108864 bytes",
-        "a corner is nowhere: a number is not finite",
+        "a vertex is not finite",
         "it has no triangles",
-        "a triangle names a corner that is not there",
+        "a triangle refers to a vertex that does not exist",
     ]) {
         assert!(note.ends_with(words), "{note}");
     }

@@ -3,6 +3,7 @@
 use catena::closed_chain::{ClosedChain, Sharing};
 use catena::integrate::FixedMethod;
 use catena::model::{ConstraintSpec, RuleSpec, embedded};
+use catena::native::Kernel;
 use catena::spatial::{Force, Vec3};
 use catena::{Batch, Cpu, Drive, Dynamics, ErrorKind, Matrix, Model, Result, State};
 use std::path::Path;
@@ -102,6 +103,10 @@ fn tree(sweep: &mut Sweep, model: &Model, cpu: Cpu, sizes: [f64; 3]) {
     let exact = exact.map(|list| list.iter().map(|a| a.value()).collect());
     sweep.see("forward_double_double", &at, exact);
     sweep.see("inertia", &at, d.inertia(&state).map(|m| all(&[m])));
+    for kernel in [Kernel::Inverse, Kernel::Forward, Kernel::Inertia] {
+        let found = d.kernel_results(kernel, &state, &x);
+        sweep.see("kernel_results", &at, found);
+    }
     let upper = d.inertia_upper(&state).map(|m| {
         let nv = m.rows();
         (0..nv).flat_map(|i| m.row(i)[i..].to_vec()).collect()

@@ -312,7 +312,7 @@ mod tests {
             (
                 "url=\"#scene\"",
                 "url=\"scene\"",
-                "`scene`, which is not there",
+                "`scene`, which does not exist",
             ),
             ("visual_scene", "scenery", "no scene"),
             (
@@ -330,21 +330,21 @@ mod tests {
                 "<translate>0 5",
                 "<translate> has 2 numbers",
             ),
-            ("meter=\"0.001\"", "meter=\"mm\"", "`mm` is no number"),
+            ("meter=\"0.001\"", "meter=\"mm\"", "`mm` is not a number"),
             ("POSITION", "COLOR", "its vertices have no positions"),
             ("stride=\"3\"", "stride=\"2\"", "fewer than three numbers"),
             (
                 "stride=\"3\"",
                 "stride=\"-3\"",
-                "the stride of its positions is no number",
+                "the stride of its positions is not a number",
             ),
-            ("offset=\"1\"", "offset=\"one\"", "`one` is no offset"),
-            ("<p>0 0 1", "<p>0 0 -1", "`-1` is no corner"),
-            ("<vcount>4", "<vcount>four", "`four` is no count"),
+            ("offset=\"1\"", "offset=\"one\"", "`one` is not an offset"),
+            ("<p>0 0 1", "<p>0 0 -1", "`-1` is not a vertex index"),
+            ("<vcount>4", "<vcount>four", "`four` is not a count"),
             (
                 "source=\"#numbers\"",
                 "source=\"#letters\"",
-                "`#letters`, which is not there",
+                "`#letters`, which does not exist",
             ),
             ("</COLLADA>", "", "never closed"),
         ] {

@@ -413,7 +413,7 @@ mod tests {
         refused("/nodes/1", json!({ "children": [0] }), "more than");
         refused("/nodes/1/scale", json!([2, 2]), "[2,2] should be 3 numbers");
         refused("/nodes/1/rotation", json!("half"), "should be 4 numbers");
-        refused("/bufferViews/1/byteOffset", json!(-1), "-1 is no count");
+        refused("/bufferViews/1/byteOffset", json!(-1), "-1 is not a count");
         refused("/bufferViews/0/buffer", json!(3), "a buffer is missing");
         refused("/accessors/1/count", json!(4), "too short");
         refused(
