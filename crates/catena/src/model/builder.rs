@@ -8,7 +8,7 @@ use super::specs::{FrameSpec, Inertial, JointSpec, LinkSpec};
 use crate::error::Warning;
 use crate::spatial::Vec3;
 
-/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and builds a [`Model`].
+/// Collects links, joints and frames; [`build`](ModelBuilder::build) checks them and builds a [`Model`](crate::Model).
 #[derive(Clone, Debug)]
 pub struct ModelBuilder {
     /// Name of the model.
