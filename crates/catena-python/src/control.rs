@@ -195,12 +195,12 @@ fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &R
     })
 }
 
-/// A function of Python whose changes of sign are events.
+/// A function of Python whose changes of sign are events. One that has failed gives NaN, which has no sign and ends the run.
 pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> StateFunction {
     let (name, raised, handed) = (name.to_string(), raised.clone(), Handed::default());
     StateFunction::new(move |t, state| {
         if raised.is_some() {
-            return 1.0;
+            return f64::NAN;
         }
         let called = Python::attach(|py| -> PyResult<f64> {
             let [q, v] = handed.take(py, state)?;
@@ -221,7 +221,7 @@ pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> State
         });
         called.unwrap_or_else(|error| {
             raised.keep(error);
-            1.0
+            f64::NAN
         })
     })
 }
