@@ -82,6 +82,13 @@ fn an_inverted_pendulum_falls() {
     assert_eq!(modes[1].behaviour(), Behaviour::Growing);
 }
 
+/// Without damping the ratio is 0, not −0, which would be printed with its sign.
+#[test]
+fn undamped_modes_have_no_sign() {
+    let modes = linear(&pendulum(Dof::default()), &[0.1]).modes().unwrap();
+    assert_eq!(modes.list[0].damping_ratio().map(f64::to_bits), Some(0));
+}
+
 /// λ² + 2 ζ ω λ + ω² = 0, below and above the critical damping.
 #[test]
 fn damping_ratios() {
