@@ -30,41 +30,47 @@ def _motion(target: Any, move_time: Optional[float], trajectory: Any) -> Dict[st
     return {"target": numbers("target", target).tolist(), "move_time": None if move_time is None else real("move_time", move_time)}
 
 
+def _gain(name: str, x: Any) -> Any:
+    """One number for all joints, or one for each."""
+    many = isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) > 0
+    return numbers(name, x).tolist() if many else real(name, x)
+
+
 def pd(
     target: Any = None,
     *,
-    stiffness: float = 100.0,
-    damping: float = 20.0,
+    stiffness: Any = 100.0,
+    damping: Any = 20.0,
     move_time: Optional[float] = None,
     trajectory: Any = None,
 ) -> Control:
     """stiffness (q_d − q) + damping (v_d − v) at every joint without a quaternion.
 
     q_d is `target`, approached along a cycloid in `move_time` s, or as a step if this is left out; or a `trajectory` (t, q, v, a) of times
-    (T,) and rows (T, n), one column for each coordinate of these joints.
+    (T,) and rows (T, n), one column for each coordinate of these joints. Stiffness and damping are one number for all, or one for each (n,).
 
     >>> arm = catena.model("planar3")
-    >>> run = arm.simulate([0, 0, 0], duration=2, control=catena.pd([0.3, 0.2, 0.1], stiffness=400, damping=40))
+    >>> run = arm.simulate([0, 0, 0], duration=2, control=catena.pd([0.3, 0.2, 0.1], stiffness=[400, 400, 200], damping=40))
     >>> bool(np.abs(run.v[-1]).max() < 0.1)
     True
     """
-    gains = {"stiffness": real("stiffness", stiffness), "damping": real("damping", damping)}
+    gains = {"stiffness": _gain("stiffness", stiffness), "damping": _gain("damping", damping)}
     return Control(kind="pd", **gains, **_motion(target, move_time, trajectory))
 
 
 def computed_torque(
     target: Any = None,
     *,
-    stiffness: float = 100.0,
-    damping: float = 20.0,
+    stiffness: Any = 100.0,
+    damping: Any = 20.0,
     move_time: Optional[float] = None,
     trajectory: Any = None,
 ) -> Control:
     """Inverse dynamics of a_d + damping (v_d − v) + stiffness (q_d − q): the tracking errors of the joints decouple.
 
-    The desired motion is given as for `pd`; the stiffness is in 1/s², the damping in 1/s.
+    The desired motion and the gains are given as for `pd`; the stiffness is in 1/s², the damping in 1/s.
     """
-    gains = {"stiffness": real("stiffness", stiffness), "damping": real("damping", damping)}
+    gains = {"stiffness": _gain("stiffness", stiffness), "damping": _gain("damping", damping)}
     return Control(kind="computed-torque", **gains, **_motion(target, move_time, trajectory))
 
 

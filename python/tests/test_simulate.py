@@ -65,6 +65,17 @@ def test_a_function_is_as_the_same_controller_in_rust(planar):
     assert own.audit.kept and len(calls) > 100
 
 
+def test_each_joint_has_gains_of_its_own(planar):
+    target, stiffness, damping = np.array([0.4, 0.3, 0.2]), np.array([60.0, 50.0, 20.0]), [9.0, 7.0, 3.0]
+    built_in = planar.simulate(np.zeros(3), duration=1, control=catena.pd(target, stiffness=stiffness, damping=damping), rtol=1e-10)
+    own = planar.simulate(np.zeros(3), duration=1, control=lambda t, q, v: stiffness * (target - q) - damping * v, rtol=1e-10)
+    assert np.abs(own.q - built_in.q).max() < 1e-8
+    assert built_in.metadata["drive"]["stiffness"] == [60.0, 50.0, 20.0]
+    for wrong in ([1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0, -2.0, 3.0], [1.0, np.nan, 3.0]):
+        with pytest.raises(catena.Error):
+            planar.simulate(np.zeros(3), duration=1, control=catena.computed_torque(target, stiffness=wrong))
+
+
 def test_how_a_run_was_made_is_saved_with_it(planar, tmp_path):
     def stop(t, q, v):
         if t > 0.5:

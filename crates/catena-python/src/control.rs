@@ -305,12 +305,11 @@ fn reference(description: &Value, built: &Built, start: &State) -> Result<Refere
 
 /// The controller of a description.
 fn controller(description: &Value, built: &Built, start: &State) -> Result<Controller> {
-    let gains = || {
-        Ok((
-            Gains::Same(number(description, "stiffness")?),
-            Gains::Same(number(description, "damping")?),
-        ))
+    let gain = |key: &str| match &description[key] {
+        Value::Array(_) => list(description, key).map(Gains::Each),
+        _ => number(description, key).map(Gains::Same),
     };
+    let gains = || Ok((gain("stiffness")?, gain("damping")?));
     match description["kind"].as_str() {
         Some("constant") => Ok(Controller::Constant(list(description, "tau")?)),
         Some("sine") => Ok(Controller::Sine {
