@@ -141,7 +141,7 @@ test("shapes and meshes of MJCF and URDF files are drawn", async () => {
       const [x, y] = await page.evaluate(() => (catena.look("top"), catena.project([0.3, 0.3, 0])));
       await page.mouse.click(x, y);
       assert.equal(await page.evaluate(() => catena.chosen()), 1);
-      assert.match(server.complaints(), /lost\.stl is not there/);
+      assert.match(server.complaints(), /lost\.stl does not exist/);
     }
     assert.deepEqual(page.errors, []);
     await page.context().close();
@@ -164,9 +164,9 @@ test("a live run moves, pauses and steps", async () => {
   await page.waitForFunction((t) => Math.abs(catena.time() - t - 0.02) < 1e-6, paused);
   // what cannot be done is said, and stays to be read
   await page.locator("#drive").selectOption("hold");
-  await page.waitForFunction(() => /take the brakes/.test(document.querySelector("[role=status]").textContent));
+  await page.waitForFunction(() => /use the brakes/.test(document.querySelector("[role=status]").textContent));
   await page.waitForTimeout(200);
-  assert.match(await page.locator("[role=status]").first().textContent(), /take the brakes/);
+  assert.match(await page.locator("[role=status]").first().textContent(), /use the brakes/);
   // friction that no weight overcomes holds it
   await page.locator("#dry").fill("1");
   await page.locator("#viscous").fill("1");
