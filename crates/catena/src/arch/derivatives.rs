@@ -23,8 +23,7 @@ enum Widest {
     Avx512(MatricesIn<Avx512Register>),
 }
 
-// SAFETY of every block: `new` detected the instructions.
-#[allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
+#[allow(unsafe_code)]
 impl Derivatives {
     /// Workspaces for this model; none where the processor has no registers or this path excludes them.
     pub fn new(model: &Model, cpu: Cpu) -> Option<Self> {
@@ -50,10 +49,12 @@ impl Derivatives {
         let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
         let out = out.map(Fused::slice_mut);
         match &mut self.0 {
+            // SAFETY: `new` makes this workspace only after detecting AVX2 and FMA.
             Widest::Avx2(work) => unsafe {
                 avx2::recursion(work, of, one, model, state, vdot, loaded);
                 avx2::matrices(work, of, model, out)
             },
+            // SAFETY: `new` makes this workspace only after detecting AVX-512.
             Widest::Avx512(work) => unsafe {
                 avx512::recursion(work, of, one, model, state, vdot, loaded);
                 avx512::matrices(work, of, model, out)
@@ -65,7 +66,9 @@ impl Derivatives {
     pub fn inverse_inertia(&mut self, one: &OneState, model: &Model, out: &mut [f64]) {
         let out = Fused::slice_mut(out);
         match &mut self.0 {
+            // SAFETY: `new` makes this workspace only after detecting AVX2 and FMA.
             Widest::Avx2(work) => unsafe { avx2::inverse_inertia(work, one, model, out) },
+            // SAFETY: `new` makes this workspace only after detecting AVX-512.
             Widest::Avx512(work) => unsafe { avx512::inverse_inertia(work, one, model, out) },
         }
     }

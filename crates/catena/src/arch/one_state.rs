@@ -43,8 +43,7 @@ with_avx2! {
     }
 }
 
-// SAFETY of every block: `new` detected AVX2 and FMA.
-#[allow(unsafe_code, clippy::undocumented_unsafe_blocks)]
+#[allow(unsafe_code)]
 impl OneState {
     /// Workspaces for this model; none where the processor lacks the instructions or this path excludes them.
     pub fn new(model: &Model, cpu: Cpu) -> Option<Self> {
@@ -81,6 +80,7 @@ impl OneState {
     ) {
         let base = lift(&state.base);
         let (state, vdot) = (fused_view(state, &base), Fused::slice(vdot));
+        // SAFETY: `new` detected AVX2 and FMA.
         unsafe { inverse(self, model, state, vdot, loaded, Fused::slice_mut(tau)) }
     }
 
@@ -102,12 +102,14 @@ impl OneState {
     ) -> &[f64] {
         let base = lift(&state.base);
         let (state, tau) = (fused_view(state, &base), Fused::slice(tau));
+        // SAFETY: `new` detected AVX2 and FMA.
         unsafe { forward(self, model, state, tau, loaded, Fused::slice_mut(vdot)) }
         Fused::plain(&self.factors.inverse)
     }
 
     /// Factorizes I(q) over components; returns the inverses of the pivots.
     pub fn factorize(&mut self, model: &Model, q: &[f64]) -> &[f64] {
+        // SAFETY: `new` detected AVX2 and FMA.
         unsafe { factorize(self, model, Fused::slice(q)) }
         Fused::plain(&self.in_components.inverse)
     }
@@ -119,6 +121,7 @@ impl OneState {
 
     /// Solves I x = b with the factors in components.
     pub fn solve(&mut self, model: &Model, x: &mut [f64]) {
+        // SAFETY: `new` detected AVX2 and FMA.
         unsafe { solve(self, model, Fused::slice_mut(x)) }
     }
 }
