@@ -3,7 +3,7 @@
 //! A constraint is *open* at a body if the joint that carries the body lies on its loop, and *closes* at the first body below all its
 //! joints. At that body all its rows are complete, and its multipliers can be eliminated. Constraints that are open at the same joint are
 //! coupled; eliminating one couples all those it was coupled to. Of several that close at one body the one with the fewest
-//! neighbours is eliminated first, so that a long row of loops on the same ground stays a chain.
+//! neighbours is eliminated first, so that the couplings of many loops in series on the same ground stay a chain.
 
 use super::rows::Rows;
 use crate::model::Tree;

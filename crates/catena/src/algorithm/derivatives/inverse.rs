@@ -29,7 +29,7 @@
 //!
 //! The freedoms of a joint come one after another, as if massless bodies were between them, except the three rates of a
 //! quaternion, which are one rotation with axes fixed in the child. Springs add their stiffness to the diagonal of ∂τ/∂q,
-//! damping to that of ∂τ/∂v, rotors to that of I. Coulomb friction has slope 0 wherever it has one. External wrenches
+//! damping to that of ∂τ/∂v, rotors to that of I. The derivative of Coulomb friction is 0 wherever it exists. External wrenches
 //! are constant in body axes, so they enter through f̃ alone.
 //!
 //! | symbol | in code |
@@ -172,11 +172,11 @@ impl<S: Scalar, B: Beyond<Components<S>>, R: Record<S>> Recursion<S, B, R> {
     }
 }
 
-/// That of derivatives of inverse dynamics.
+/// Recursion of the derivatives of inverse dynamics.
 pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, PairRecord<S>>;
 
 impl<S: Scalar> PairRecursion<S> {
-    /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
+    /// The O(n) half, inlined into the caller so that it is compiled for the caller's
     /// instruction set.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
@@ -191,7 +191,7 @@ impl<S: Scalar> PairRecursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The half that is linear in the number of bodies, with the records of freedoms passed to a sink as they are computed.
+    /// The O(n) half, with the records of freedoms passed to a sink as they are computed.
     #[inline(always)]
     pub fn run_into<P: Parameter<S>, T: Sink<PairRecord<S>> + ?Sized>(
         &mut self,
@@ -420,7 +420,7 @@ pub(crate) trait Visit<E: Space> {
 }
 
 /// The outward pass and its results. It stores little: whatever can be recomputed from two neighbouring bodies
-/// is recomputed in the inward pass, because many states in lanes do not fit into the first-level cache.
+/// is recomputed in the inward pass, because a batch of states in SIMD lanes does not fit into the L1 cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Outward<E: Space> {
     angles: Angles<E::Number>,

@@ -51,7 +51,7 @@ enum Relation {
     Inside,
     /// They are beyond all columns, or on other branches.
     Outside,
-    /// Row by row, from which of `mixed` on.
+    /// They differ row by row: index of the first row in `mixed`.
     Mixed(usize),
 }
 

@@ -7,7 +7,7 @@
 //! Iᵢⱼ = Pᵢᵀ M̃ᵢ Bᵢⱼ Pⱼ                      for j on the path from body i to the base             (24)
 //! ```
 //!
-//! M̃ᵢ is kept by its ten moments: composites of rigid bodies are rigid. Entries between different branches are zero.
+//! M̃ᵢ is stored as its ten moments: composites of rigid bodies are rigid. Entries between different branches are zero.
 //!
 //! M̃ᵢ and M̃ᵢPᵢ are formed in the axes of body i. There the moment of a slender body about its own axis is a separate number; in
 //! other axes it would be a small difference of large ones. The wrenches M̃ᵢPᵢ are then rotated, as vectors, into the axes of the

@@ -86,7 +86,7 @@ impl Rerooted {
             ..free.clone()
         };
         if !path.is_empty() {
-            // the free joint has another child, and other coordinates
+            // afterwards the free joint has another child and other coordinates
             expect_no_data(free)?;
             expect_no_absolute_angles(builder, base)?;
             let turned: Vec<&JointSpec> = path
@@ -120,7 +120,7 @@ impl Rerooted {
         &self.builder
     }
 
-    /// The model as it was.
+    /// The model numbered from the old root.
     pub fn before(&self) -> &Model {
         &self.before.model
     }
@@ -441,7 +441,7 @@ fn rename_coordinates(builder: &mut ModelBuilder, exchanged: &[&JointSpec]) -> R
                 }
             }
             RuleSpec::Driver { coordinate, .. } => renamed(coordinate)?,
-            // they name links, whose frames stay
+            // these name links, whose frames do not change
             RuleSpec::Joint(_)
             | RuleSpec::Distance { .. }
             | RuleSpec::Contact(_)

@@ -23,7 +23,7 @@ pub struct Unknowns<S = f64> {
 }
 
 impl<S: Copy> Unknowns<S> {
-    /// Those of a body, from the vector of all.
+    /// Unknowns of a body, from the vector of all.
     #[inline(always)]
     pub fn of(x: &[S], body: usize) -> Self {
         let x = &x[body * UNKNOWNS..(body + 1) * UNKNOWNS];
