@@ -39,7 +39,7 @@ impl PerRegister for Works {
     type Of<V: Vector + Send + Sync> = LaneWork<V>;
 }
 
-/// A number of workspaces, with the code made for the model.
+/// Sets the number of workspaces, each with the code made for the model.
 struct Resize<'a> {
     threads: usize,
     model: &'a Model,
@@ -72,7 +72,7 @@ impl Visitor<Works> for Failed {
     }
 }
 
-/// The loop over registers of states, to be compiled for them.
+/// The loop over registers of states, to be compiled for their instruction set.
 struct Loop<'a, 'b, Q, V: Vector> {
     question: Q,
     work: &'a mut LaneWork<V>,
@@ -701,7 +701,7 @@ impl<Q: Question> Visitor<Works> for Share<'_, Q> {
             });
             return;
         }
-        // a thread finds again what it kept of its states: it is always given the same ones
+        // each thread is always given the same states, whose data its workspace keeps
         let chunk = registers(job.states).div_ceil(threads) * V::LANES;
         let mut first = 0;
         let mut tasks = Vec::with_capacity(works.len());

@@ -34,14 +34,14 @@ use crate::state::{State, StateView};
 use sharp::Sharp;
 use std::sync::Arc;
 
-/// Rows up to which all of them are decomposed together wherever singular values, shared loads or shortest changes are asked for, at O(n m²). Above it
-/// assembly and consistent accelerations use sparse products instead, and commands leave out what needs all rows at once.
+/// Most rows that are decomposed together where singular values, shared loads or minimum-norm changes are requested, at O(n m²). With more rows
+/// assembly and consistent accelerations use sparse products instead, and commands omit what needs all rows at once.
 pub const DENSE_ROWS: usize = 500;
 
 /// Most numbers of a matrix of all rows: 2 GB.
 const MOST_NUMBERS: f64 = 2.5e8;
 
-/// Refuses a matrix that does not fit into memory.
+/// Rejects a matrix that does not fit into memory.
 fn modest(what: &str, numbers: f64) -> Result<()> {
     if numbers <= MOST_NUMBERS {
         return Ok(());
@@ -310,7 +310,7 @@ impl ClosedChain {
         Ok(self.work.rank())
     }
 
-    /// Refuses what needs all rows as one matrix where that does not fit into memory.
+    /// Rejects a request that needs all rows as one matrix where that does not fit into memory.
     fn require_dense(&self) -> Result<()> {
         let numbers = self.row_count() as f64 * self.model.nv() as f64;
         modest("the matrix of all rows of the constraints", numbers)

@@ -34,7 +34,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All those of trees.
+    /// All kernels of trees.
     pub const ALL: [Kernel; 5] = [
         Kernel::Inverse,
         Kernel::Forward,
@@ -118,11 +118,11 @@ impl Width {
 /// An angle of the model: factor · q + offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Angle {
-    /// Which position.
+    /// Index of the position coordinate.
     pub position: usize,
     /// 1 or −1.
     pub factor: f64,
-    /// Added to it.
+    /// Added to factor · q.
     pub offset: f64,
 }
 
@@ -580,7 +580,7 @@ impl Wides {
         output: &mut [Wide<V>],
     ) {
         let count = self.code.angles.len();
-        // lines evicted from the first-level cache by the last results are prefetched while sines are computed
+        // lines evicted from the L1 cache by the last results are prefetched while sines are computed
         let registers = self.code.outputs;
         let ask = registers <= FIRST_CACHE / (8 * V::LANES) && registers > count;
         for k in 0..count {

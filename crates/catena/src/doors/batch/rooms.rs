@@ -60,13 +60,13 @@ impl<V: Vector> Rooms<V> {
         }
     }
 
-    /// That of forward dynamics.
+    /// Workspace of forward dynamics.
     pub fn forward(&mut self, model: &Model) -> &mut ForwardDynamics<Wide<V>> {
         self.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)))
     }
 
-    /// That of dynamics with couplings.
+    /// Workspace of dynamics with couplings.
     pub fn coupled(
         &mut self,
         tree: &Model,
@@ -76,7 +76,7 @@ impl<V: Vector> Rooms<V> {
             .get_or_insert_with(|| Box::new(CoupledDynamics::new(tree, couplings)))
     }
 
-    /// That of poses and Jacobians.
+    /// Workspace of poses and Jacobians.
     pub fn kinematics(&mut self, model: &Model) -> &mut Kinematics<Wide<V>> {
         self.kinematics
             .get_or_insert_with(|| Box::new(Kinematics::new(model)))
@@ -84,7 +84,7 @@ impl<V: Vector> Rooms<V> {
 }
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
-/// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.
+/// lane. Matrices with a state in each lane would be eight times too large for the L1 and L2 caches.
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     pub composite: CompositeBodies<Wide<V>>,
@@ -124,9 +124,9 @@ pub(crate) struct OfAccelerations<V: Vector> {
 #[derive(Clone, Debug)]
 pub(crate) struct Transposed<V, R> {
     nv: usize,
-    /// Those of the last few freedoms.
+    /// Records of the last few freedoms.
     freedoms: Vec<R>,
-    /// Of each state.
+    /// Records of each state.
     pub states: Vec<Vec<R>>,
     lanes: PhantomData<V>,
 }

@@ -141,7 +141,7 @@ impl<V: Vector> Squares<V> {
             // SAFETY: `new` has made squares that end within a result, of registers up to `zero`. There is a register `zero`, and
             // room for results in all lanes: both were checked above.
             unsafe {
-                // are the numbers finite? Tested here, where the code waits for memory
+                // finiteness is tested here, while the stores wait for memory
                 let end = (looked_at + self.share).min(read.len());
                 while looked_at + 1 < end {
                     let one = from.get_unchecked(*read.get_unchecked(looked_at) as usize);

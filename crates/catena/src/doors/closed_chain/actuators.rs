@@ -155,7 +155,7 @@ impl ClosedChain {
         })
     }
 
-    /// The same where every freedom has an actuator: u = f − Jᵀ λ with λ = (J Jᵀ)⁺ J f, by sparse products.
+    /// [`share`](Self::share) where every freedom has an actuator: u = f − Jᵀ λ with λ = (J Jᵀ)⁺ J f, by sparse products.
     fn share_among_all(
         &mut self,
         state: &State,

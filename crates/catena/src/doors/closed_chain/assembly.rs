@@ -8,7 +8,7 @@
 //! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! With more than [`DENSE_ROWS`] rows J Jᵀ is kept inside its envelope, which is O(m) for loops in a row, and the minimum-norm change is found by steps of the
+//! With more than [`DENSE_ROWS`] rows J Jᵀ is stored within its envelope, which is O(m) for loops in series, and the minimum-norm change is found by steps of the
 //! same kind with a small μ, repeated until they vanish:
 //!
 //! ```text
@@ -238,7 +238,7 @@ impl ClosedChain {
         Ok((transpose_times(&jacobian, &y), outside))
     }
 
-    /// The same for many rows, by repeated steps, with y of x = Jᵀ y.
+    /// [`shortest`](Self::shortest) for many rows, by repeated steps; it also returns y of x = Jᵀ y.
     pub(super) fn repeated(&self, free: &[bool], c: &[f64]) -> Result<Shortest> {
         let rows = &self.work.rows;
         let mut products = self.products(free)?;
@@ -387,7 +387,7 @@ impl ClosedChain {
                 damped.shift(mu);
                 match damped.factorize(0.0) {
                     true => damped.solve(&mut y),
-                    // a step that is not taken: a larger μ comes next
+                    // NaN makes the caller reject the step and increase μ
                     false => y.fill(f64::NAN),
                 }
                 self.free_transpose_times(free, &y)
@@ -502,7 +502,7 @@ impl ClosedChain {
     }
 }
 
-/// A minimum-norm solution of J x = −c, x = Jᵀ y, and the length of what is left of c.
+/// A minimum-norm solution of J x = −c, x = Jᵀ y, and the length of the remainder of c.
 pub(super) struct Shortest {
     pub x: Vec<f64>,
     pub y: Vec<f64>,

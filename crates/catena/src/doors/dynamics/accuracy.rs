@@ -16,7 +16,7 @@ use crate::state::{State, check_length};
 impl Dynamics {
     /// The error of accelerations under these forces, found by [`forward`](Self::forward) or otherwise: their largest difference from double-double
     /// arithmetic at the same state, relative to the largest acceleration, or to 1 rad/s² or m/s² where all are smaller, because near an equilibrium
-    /// they are differences of forces, with no digits to expect. Closed chains have [`ClosedChain::accuracy`](crate::ClosedChain::accuracy). It costs
+    /// they are small differences of forces, without correct digits. Closed chains have [`ClosedChain::accuracy`](crate::ClosedChain::accuracy). It costs
     /// about as much as fifty evaluations and allocates its workspace.
     ///
     /// ```
