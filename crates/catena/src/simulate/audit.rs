@@ -276,7 +276,7 @@ impl Phase {
 /// eighth digit leaves more than this.
 const RESIDUAL: f64 = 1e-10;
 
-/// The same in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
+/// Allowed residual of (2) in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
 /// also the allowed error of constraint accelerations.
 const CLOSED_RESIDUAL: f64 = 1e-9;
 
@@ -318,7 +318,7 @@ impl Worst {
         }
     }
 
-    /// Records a value with its own scale, instead of the largest of all.
+    /// Records a value with its own scale, instead of the largest scale of all.
     fn note_own(&mut self, value: f64, scale: f64, time: f64) {
         let own = ratio(value, scale);
         if self.scale == 0.0 || own > ratio(self.value, self.scale) || own.is_nan() {
@@ -506,7 +506,7 @@ impl Auditor {
             2.0 * start.unit_kinetic * largest(seen.vdot),
         ];
         let rounded = 64.0 * f64::EPSILON * largest(&wrenches);
-        // what is known of the scale already; the rest costs three inverse dynamics and is needed only for what may be the worst
+        // a lower bound of the scale; the scale itself costs three inverse dynamics and is needed only for a possible worst value
         let known = larger(largest(seen.tau), largest(seen.friction));
         let least = larger(known, rounded / RESIDUAL);
         if self.residual.may_be_exceeded(worst, least) {

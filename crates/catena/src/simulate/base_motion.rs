@@ -477,7 +477,7 @@ struct Spline {
 }
 
 impl Spline {
-    /// Through these values, with a continuous third derivative at the second and last but one knot.
+    /// Through these values, with a continuous third derivative at the second and second-to-last knots.
     ///
     /// ```text
     /// h₋ m₋ + 2 (h₋ + h₊) m + h₊ m₊ = 6 (d₊ − d₋)       m second derivatives, h widths, d slopes of the chords    (1)
@@ -491,7 +491,7 @@ impl Spline {
         if n == 3 {
             seconds.fill(2.0 * (slope(1) - slope(0)) / (times[2] - times[0]));
         } else if n > 3 {
-            // (1) for the inner knots, m₀ and the last one replaced by (2); Thomas' elimination
+            // (1) for the inner knots, m₀ and the last one replaced by (2); Thomas algorithm
             let last = n - 2;
             let mut diagonal = vec![0.0; n];
             let mut right = vec![0.0; n];

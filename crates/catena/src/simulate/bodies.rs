@@ -20,7 +20,7 @@ use crate::spatial::Force;
 /// Rows left out as dependent may be violated by this much, m or rad; a larger violation shows that they have become independent.
 const STILL_DEPENDENT: f64 = 1e-4;
 
-/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns share in its norm, so that the tested ones have less.
+/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns enter its norm and dilute the error of the tested ones.
 const NEWTON_TOLERANCE: f64 = 0.1;
 
 /// Implicit integration in body coordinates.

@@ -259,7 +259,7 @@ impl Closing {
         self.rows_now().keep_along(t, state, change)
     }
 
-    /// Efforts that hold them, of the last evaluation: where they are not unique, one solution.
+    /// Holding efforts of the last evaluation: one solution where they are not unique.
     pub fn holding_efforts(&self) -> &[f64] {
         let all = self.last().motion().multipliers;
         &all[self.chain.row_count()..]

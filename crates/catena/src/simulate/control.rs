@@ -223,7 +223,7 @@ impl Law {
         })
     }
 
-    /// The controller; what stays in its place gives no efforts.
+    /// Takes the controller out and leaves a placeholder without efforts.
     pub(super) fn lend(&mut self) -> Law {
         Law(std::mem::replace(&mut self.0, Box::new(Lent)))
     }
@@ -250,7 +250,7 @@ impl fmt::Debug for Law {
     }
 }
 
-/// In the place of a controller that is lent.
+/// Placeholder for a controller that is lent.
 #[derive(Clone)]
 struct Lent;
 

@@ -314,7 +314,7 @@ impl Ensemble {
         Ok(Some(parameters))
     }
 
-    /// Lengths and numbers of the members; returns how many there are.
+    /// Checks lengths and numbers of the members; returns how many there are.
     fn check_members(&self, members: &Members<'_>) -> Result<usize> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         if nv == 0 {

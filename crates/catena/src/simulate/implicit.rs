@@ -79,7 +79,7 @@ pub(super) struct TreeNewton {
     sigma: f64,
     /// What (6) multiplies: σ, or σ + d + s/σ under computed torque.
     inertial: f64,
-    /// s over that under computed torque: K is s I there, so that K g needs no product with I.
+    /// s over `inertial` under computed torque: K is s I there, so that K g needs no product with I.
     pull: f64,
     stiffness: Vec<f64>,
     held: Vec<bool>,

@@ -140,7 +140,7 @@ pub struct LineSpring {
     pub points: [Vec3<f64>; 2],
     /// Force per unit of elongation, N/m.
     pub stiffness: f64,
-    /// Force per unit of its rate, N·s/m.
+    /// Force per unit of elongation rate, N·s/m.
     pub damping: f64,
     /// Length without force, m.
     pub free_length: f64,
@@ -149,7 +149,7 @@ pub struct LineSpring {
 /// All external inputs. Write `..Inputs::default()` for the rest.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The joints.
+    /// Efforts at the joints.
     pub controller: Controller,
     /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
     /// freedom gets the controller's effort.
@@ -477,7 +477,7 @@ impl Inputs {
 }
 
 impl LineSpring {
-    /// Adds its forces to the wrenches on the bodies.
+    /// Adds the forces of the spring to the wrenches on the bodies.
     fn pull(
         &self,
         state: &State,

@@ -45,7 +45,7 @@ pub const CENTRAL: [(f64, f64); 4] = [
     (2.0, -1.0 / 12.0),
 ];
 
-/// Those of the difference of fourth order to one side.
+/// Offsets and weights of the one-sided difference of fourth order.
 pub const ONE_SIDED: [(f64, f64); 4] = [(1.0, 4.0), (2.0, -3.0), (3.0, 4.0 / 3.0), (4.0, -0.25)];
 
 /// Largest change of a coordinate or velocity in differences along the motion: truncation is of its fourth power, round-off of its

@@ -48,8 +48,7 @@ pub use events::{EventFunction, StateFunction};
 pub(crate) use modes::Change;
 use std::sync::Arc;
 
-/// A model with its inputs, ready to be integrated. Of a sampled controller it knows only the command that is
-/// held; a
+/// A model with its inputs, ready to be integrated. Of a sampled controller it knows only the held command; a
 /// [`Simulation`](super::Simulation) runs the controller at its instants.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {

@@ -11,7 +11,7 @@ use crate::simulate::stops::{self, BEYOND, Cushion, Gate, Press};
 /// A mode change of a freedom with dry friction or a rigid stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
-    /// Which of them.
+    /// Index among the freedoms with dry friction or a rigid stop.
     pub index: usize,
     pub before: Standing,
     pub after: Standing,
