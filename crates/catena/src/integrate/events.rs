@@ -370,7 +370,7 @@ impl Series {
         c0 > c1 + c2 + c3 + c4 + 4.0 * self.rest + margin // (2)
     }
 
-    /// Is zero so far away, or the change so small, that nothing more can be learnt?
+    /// Is zero so far away, or the change so small, that finer sampling gains nothing?
     fn is_far(&self) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         self.is_flat() || c0 > 16.0 * (c1 + c2 + c3 + c4)
@@ -381,7 +381,7 @@ impl Series {
         self.c[1..].iter().map(|c| c.abs()).sum::<f64>() <= 4.0 * self.noise
     }
 
-    /// Is this the value of the function at x, as far as it matters for its shape?
+    /// Does the polynomial predict this value at x as accurately as the shape requires?
     fn foretells(&self, x: f64, value: f64) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         let size = c1 + c2 + c3 + c4;
@@ -781,7 +781,7 @@ mod tests {
         found
     }
 
-    /// The polynomial takes the values that it is made of, and has its coefficients again.
+    /// The polynomial interpolates its values, and the coefficients are recovered from values.
     #[test]
     fn polynomials_pass_through_their_points() {
         let mut random = crate::random::Random::new(6);
@@ -799,7 +799,7 @@ mod tests {
         }
     }
 
-    /// What is said of a polynomial is true, for any of them; and with one term beside the constant, linear or quadratic one it is said as long as it is true.
+    /// A shape is claimed of a polynomial only where it is true; with a single term besides the constant, linear or quadratic one it is claimed whenever true.
     #[test]
     fn shapes_are_those_of_the_polynomials() {
         let series = |c: [f64; 5]| Series {
@@ -859,7 +859,7 @@ mod tests {
         }
     }
 
-    /// A value is as foretold if it is off by less than a twentieth of the distance that the polynomial keeps from zero.
+    /// A value counts as predicted if its error is less than a twentieth of the polynomial's distance from zero.
     #[test]
     fn values_are_foretold_as_exactly_as_zero_is_near() {
         for k in 1..5 {
@@ -883,7 +883,7 @@ mod tests {
         }
     }
 
-    /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
+    /// A parabola that comes near zero and does not reach it is tested at two further points; no extremum is searched for.
     #[test]
     fn clear_of_zero_nothing_is_searched() {
         for (turn, at) in [(1.0, 0.65), (-1.0, 0.65), (1.0, 0.2), (-1.0, 0.35)] {
