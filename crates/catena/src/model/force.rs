@@ -189,8 +189,8 @@ impl Spring {
 /// U = ½ k (θ − θ₀)²              lost: c θ̇²
 /// ```
 ///
-/// Turns are not counted: θ − θ₀ is taken between −π and π. A joint's own `stiffness` counts them. Where the axis is turned
-/// over, b = −a, the twist is not defined.
+/// Turns are not counted: θ − θ₀ is taken between −π and π. A joint's own `stiffness` counts them. Where the axis is
+/// reversed, b = −a, the twist is not defined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Torsion {
     /// The two bodies; 0 is the ground.

@@ -128,7 +128,7 @@ pub(super) fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
     }
 }
 
-/// A direction of a constraint has a length.
+/// A direction of a constraint is nonzero.
 fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<()> {
     finite_vector(direction, &spec.place, || {
         format!("{what} of constraint `{}`", spec.name)
