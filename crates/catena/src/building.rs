@@ -56,7 +56,7 @@ fn mobility(model: &Model) -> Result<Option<Error>> {
         return Ok(None);
     }
     let known = sharp_pivots(model);
-    // from the tips: a freedom without inertia spoils the pivots of all before it
+    // from the tips: a freedom without inertia invalidates the pivots of all before it
     for (k, &pivot) in best.iter().enumerate().rev() {
         if pivot < 1e-12 && !known[k] {
             let dof = &model.tree().dofs[k];

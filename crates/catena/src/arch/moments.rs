@@ -72,7 +72,7 @@ impl QuadMoments {
         Quad::splat(diagonal.sum())
     }
 
-    /// In the axes into which `axes` turns the present ones.
+    /// In the axes to which `axes` rotates the present ones.
     #[inline(always)]
     pub fn turned(self, axes: &QuadMat) -> Self {
         let half = QuadMat {
