@@ -275,8 +275,7 @@ mod tests {
     use crate::equations::Row;
     use catena::spatial::{Mat3, Vec3};
 
-    /// A row that turns a body and one that moves it, by the closed form; in another orientation the body has the same compliance, and twice the
-    /// inertia has half of it.
+    /// A torque row and a force row against the closed form; the compliance does not depend on the orientation, and twice the inertia has half of it.
     #[test]
     fn compliance_is_that_of_the_mean_moment_in_any_orientation() {
         let principal = |factor: f64| Mat3 {

@@ -1005,7 +1005,7 @@ mod tests {
         }
     }
 
-    /// Damping below 10⁻⁹ √(k m) is none, and so is a difference between K and Kᵀ below 10⁻⁹ k.
+    /// Damping below 10⁻⁹ √(k m) counts as none, and so does a difference between K and Kᵀ below 10⁻⁹ k.
     #[test]
     fn symmetric_up_to_round_off() {
         let is_symmetric = |damping: f64, skew: f64| {
@@ -1106,7 +1106,7 @@ mod tests {
         assert!(normalised(Vec::new()).is_empty());
     }
 
-    /// An error made in A is told relative to the slope of its block, or to what the other block and the efforts make of it.
+    /// An error in A is reported relative to the entries of its block, or to the scale that the other block and the efforts give.
     #[test]
     fn errors_of_slopes_are_relative() {
         let linear = |damping: f64, effort: f64| {
@@ -1188,7 +1188,7 @@ mod tests {
         assert!(found.state.q[0].abs() < 1e-15);
     }
 
-    /// Every refusal in its own words.
+    /// Every rejection has its own message.
     #[test]
     fn refusals() {
         let told = |error: Error| error.to_string();

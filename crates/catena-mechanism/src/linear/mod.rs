@@ -377,7 +377,7 @@ mod tests {
         let mut right = columns.clone();
         let upper = factor.l().transpose();
         assert_eq!(counted(|| solve_upper(&upper, &mut right)).0, 2 * 15);
-        // a reflection of height h: its length, and h for each of the columns it meets, there and back
+        // a reflection of height h: its norm, and for each column it acts on h products for the projection and h for the update
         let (count, qr) = counted(|| tall.qr());
         assert_eq!(count, 5 * (1 + 2 * 3) + 4 * (1 + 2 * 2) + 3 * (1 + 2));
         let of_q = |width: u64| {
