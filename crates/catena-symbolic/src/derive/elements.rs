@@ -34,7 +34,7 @@ pub enum Value {
     Angle {
         /// Its sine, times a positive factor.
         sine: Formula,
-        /// Its cosine, times the same.
+        /// Its cosine, times the same factor.
         cosine: Formula,
     },
     /// One of two.
@@ -51,7 +51,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its number, given those of the symbols by name.
+    /// Its value, given those of the symbols by name.
     pub fn evaluate<S: Scalar>(&self, symbol: impl Fn(&str) -> S) -> S {
         let of = |formula: &Formula| formula.evaluate(&symbol);
         match self {

@@ -203,7 +203,7 @@ pub struct Equations {
     pub psi: Option<Vec<Formula>>,
     /// The elimination, k = n … 2.
     pub elimination: Option<Vec<Step>>,
-    /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, the same with all joints free of
+    /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, that block with all joints free of
     /// effort (the articulated body of the base), 6 × 6, row after row.
     pub base: Option<[Option<Vec<Formula>>; 2]>,
     /// N_l and N_d, for models of up to four bodies.

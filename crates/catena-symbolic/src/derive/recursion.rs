@@ -2,8 +2,8 @@
 //!
 //! Newton–Euler for τ, composite bodies for I, articulated bodies for U and D, and the two substitutions for v̇ (Saha 1999, sections 4
 //! and 5), about body origins in body axes. They are written here a second time, step by step, because a page needs intermediate
-//! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The same in the papers'
-//! variables, about mass centres, is in `paper.rs`.
+//! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The recursions in the papers'
+//! variables, about mass centres, are in `paper.rs`.
 
 use super::elements::{self, Value};
 use super::symbolic::{Central, Symbolic, symbolic};
