@@ -261,7 +261,7 @@ impl RunFile {
         self.file.write_all(bytes)
     }
 
-    /// Cuts the file.
+    /// Truncates the file.
     pub(super) fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
     }

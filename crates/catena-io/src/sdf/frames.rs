@@ -103,7 +103,7 @@ pub(super) struct Frames<'t> {
 pub(super) const WORLD: usize = 0;
 
 impl<'t> Frames<'t> {
-    /// Those of an empty world.
+    /// The frames of an empty world.
     pub(super) fn new(root: Node<'t>, version: Version) -> Self {
         let nowhere = Placed {
             pose: Pose::identity(),
