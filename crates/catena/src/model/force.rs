@@ -169,8 +169,7 @@ pub struct Spring {
 }
 
 impl Spring {
-    /// Whether its force is k d, which needs no direction.
-    /// Whether its force is linear in the distance between its ends, which may coincide.
+    /// Whether its force is k d, linear in the vector between its ends, which may coincide.
     pub fn is_ideal(&self) -> bool {
         self.rest_length == 0.0 && self.damping == 0.0
     }
