@@ -6,7 +6,7 @@ use catena::error::{Error, ErrorKind};
 use catena::residual::within;
 use std::panic::{self, AssertUnwindSafe};
 
-/// Everything went well.
+/// Success.
 const GOOD: u8 = 0;
 /// A check or a verification failed.
 const FAILED: u8 = 1;

@@ -69,7 +69,7 @@ pub fn acceleration_error(
     dynamics.accuracy(state, effort, external, &found)
 }
 
-/// What the commands say where the accelerations of a tree have lost digits.
+/// Message of the commands where the accelerations of a tree have lost digits.
 pub const LOST: &str = "Large forces cancel here, or the inertia matrix is ill-conditioned: double precision loses digits.";
 
 /// A state that violates its constraints by no more, m or rad, m/s or rad/s, is closed to round-off.

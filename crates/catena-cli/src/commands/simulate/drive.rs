@@ -22,7 +22,7 @@ pub struct Drive {
     pub inputs: Inputs,
     /// The controller, for the metadata of the run.
     pub description: Value,
-    /// The motion of the base, likewise; null if it is at rest.
+    /// The motion of the base, for the metadata; null if it is at rest.
     pub base: Value,
 }
 

@@ -53,7 +53,7 @@ pub struct Cluster {
     child: Child,
     stdin: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// Its stderr: Ray is talkative, and only the last lines before a failure are reported.
+    /// Its stderr: Ray logs much, and only the last lines before a failure are reported.
     said: Option<JoinHandle<String>>,
 }
 
