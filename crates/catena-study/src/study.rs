@@ -52,7 +52,7 @@ const MOST_VALUES: f64 = 1e4;
 pub struct PathText {
     /// For example `link.hand.mass` or `q.elbow`.
     pub text: String,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -69,7 +69,7 @@ pub struct Parameter {
     pub relative: bool,
     /// Its values.
     pub spread: Spread,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -89,7 +89,7 @@ pub struct Setting {
     pub key: String,
     /// Its value.
     pub value: SettingValue,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -102,7 +102,7 @@ pub struct Measure {
     pub unit: String,
     /// Its formula.
     pub formula: String,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
