@@ -438,7 +438,7 @@ impl Pushes<'_> {
         self.0.is_empty()
     }
 
-    /// Those of one state, as the algorithms take them.
+    /// The wrenches of one state, as the algorithms take them.
     pub fn single(&self, work: &mut CallWork, k: usize) -> Result<Vec<Force<f64>>> {
         if self.is_empty() {
             return Ok(Vec::new());

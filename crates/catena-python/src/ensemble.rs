@@ -59,7 +59,7 @@ fn family_code(nominal: &Model, members: &[Model]) -> Result<Option<FamilyCode>>
 /// Members that are computed at once at first.
 const FIRST: usize = 256;
 
-/// The same, where functions of Python are called.
+/// Members that are computed at once at first, where functions of Python are called.
 const FEW: usize = 8;
 
 /// Arguments of all members.

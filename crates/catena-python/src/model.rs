@@ -266,7 +266,7 @@ pub fn position_place(model: &Model, of_tree: usize) -> usize {
     }
 }
 
-/// Likewise of a freedom.
+/// The place of an independent freedom of the tree, or of the next one after it, among the model's freedoms.
 fn freedom_place(model: &Model, of_tree: usize) -> usize {
     match model.couplings() {
         None => of_tree,
