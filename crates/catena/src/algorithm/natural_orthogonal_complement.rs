@@ -131,7 +131,7 @@ pub struct Denoc<S> {
 }
 
 impl<S: Scalar> Denoc<S> {
-    /// At positions q and velocities v; the rates are zero at v = 0 on a base at rest. `centres` are the mass centres in body frames,
+    /// The complement at positions q and velocities v; the rates are zero at v = 0 on a base at rest. `centres` are the mass centres in body frames,
     /// as [`mass_centres`] gives them.
     pub fn new<P: Parameter<S>>(
         model: &Model<P>,

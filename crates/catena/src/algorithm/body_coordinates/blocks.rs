@@ -51,11 +51,11 @@ pub(super) struct FreedomBlock {
     pub p: [f64; 6],
     pub p_epsilon: [f64; 6],
     pub p_hat: [f64; 6],
-    /// Its row of L, of K, and σJ + b.
+    /// Row of L, row of K, and σJ + b of the freedom.
     pub theta: [f64; 3],
     pub epsilon: [f64; 6],
     pub rate: f64,
-    /// Its rows of the joint's Γ and Γ⁻¹.
+    /// The freedom's rows of the joint's Γ and Γ⁻¹.
     pub gain: [f64; 6],
     pub inverse: [f64; 6],
 }

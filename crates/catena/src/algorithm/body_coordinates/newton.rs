@@ -33,7 +33,7 @@ enum Solver {
     Wide(Elimination<12>),
 }
 
-/// What a row of a constraint acts on, in numbers.
+/// What a row of a constraint acts on, with its coefficients.
 #[derive(Clone, Debug)]
 enum RowOn {
     /// Parent and child; W, and ∂ξ̇/∂x.
@@ -106,7 +106,7 @@ pub struct BodyNewton {
 }
 
 impl BodyNewton {
-    /// For this model, all rows of its constraints active.
+    /// A matrix for this model, with all rows of its constraints active.
     pub fn new(model: &Model, layout: Layout) -> Self {
         let tree = model.tree();
         let joints = tree.nodes[1..]

@@ -94,9 +94,9 @@ impl<S: Scalar> InverseDerivatives<S> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body<E: Space> {
     pub(crate) rotation: E::Matrix,
-    /// From the origin of the tree's first body.
+    /// Origin of the body, from that of the tree's first body.
     pub(crate) origin: E::Vector,
-    /// From the origin of the parent.
+    /// Origin of the body, from that of the parent.
     pub(crate) step: E::Vector,
     pub(super) velocity: E::Motion,
     pub(super) rate: E::Motion,
@@ -126,7 +126,7 @@ impl<M: Scalar> Freedom<Components<M>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gathered<M: Scalar> {
     pub(crate) freedom: Freedom<Components<M>>,
-    /// Of the body.
+    /// Origin of the body.
     pub(crate) origin: Vec3<M>,
     pub(crate) sum: Sum<Components<M>>,
 }
@@ -376,10 +376,10 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 
 /// Quantities summed in the inward pass, about body origins.
 pub(crate) trait Beyond<E: Space>: Copy {
-    /// Of no body.
+    /// The sums of no body.
     fn none() -> Self;
 
-    /// Of a body alone.
+    /// The sums of a body alone.
     fn of(own: Sum<E>) -> Self;
 
     fn plus(self, b: Self) -> Self;

@@ -82,7 +82,7 @@ struct SweptColumns<M> {
 #[derive(Clone, Debug)]
 pub(crate) struct Sweeps<S: Scalar, K: Pack<S>> {
     runs: Vec<Run>,
-    /// By packs, all runs.
+    /// Relations of all runs, pack by pack.
     relations: Vec<Relation>,
     mixed: Vec<Mixed<K::Many>>,
     /// −ŷ/m̂ by rows.

@@ -9,7 +9,7 @@
 //! D = diag(m̂ₖ),  U has the entries αᵢₖ = pᵢᵀ Bₖᵢᵀ ψₖ for i on the path from k to the base, 1 on its diagonal   (54, 55)
 //! ```
 //!
-//! Solving I x = b is one sweep each way, eqs. 33–37 (`freed` is τ̂/m̂):
+//! Solving I x = b takes one inward and one outward sweep, eqs. 33–37 (`freed` is τ̂/m̂):
 //!
 //! ```text
 //! tips to base   τ̂ₖ = bₖ − pₖᵀ η,   η ← η + ψₖ τ̂ₖ

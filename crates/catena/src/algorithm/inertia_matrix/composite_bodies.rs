@@ -105,9 +105,9 @@ impl<E: Space> Placed<E> for () {
 /// A body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame<E: Space> {
-    /// In its parent.
+    /// Pose in its parent.
     pose: E::Kept,
-    /// Its axes in those of the base.
+    /// Axes of the body in those of the base.
     axes: E::Matrix,
     /// From the parent's joint to the body's, in the axes of the base.
     arm: E::Vector,
