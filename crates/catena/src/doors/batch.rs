@@ -135,9 +135,9 @@ pub struct Batch {
     poses: Vec<f64>,
     failures: Vec<Failure>,
     compiled: Option<Compiled>,
-    /// For models with couplings.
+    /// Additional data for models with couplings.
     coupled: Option<Box<coupled::Coupled>>,
-    /// For models with loops.
+    /// Additional data for models with loops.
     closed: Option<Box<closed::Closed>>,
 }
 

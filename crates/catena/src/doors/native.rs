@@ -428,7 +428,7 @@ impl FamilyCode {
         self.time
     }
 
-    /// For registers of `V`.
+    /// The code for registers of `V`.
     pub(crate) fn lanes<V: Vector>(&self) -> Option<Wides> {
         (self.code.width.lanes == V::LANES && V::LANES > 1).then(|| Wides::new::<V>(&self.code))
     }

@@ -37,7 +37,7 @@ pub(crate) struct Rooms<V: Vector> {
     pub of_accelerations: Option<Box<OfAccelerations<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
-    /// Of models with couplings: dynamics, the factors, and positions of the tree.
+    /// For models with couplings: dynamics, the factors, and positions of the tree.
     pub coupled: Option<Box<CoupledDynamics<Wide<V>>>>,
     pub cluster_factors: Vec<ClusterFactorization<Wide<V>>>,
     pub tree_positions: Vec<Wide<V>>,
@@ -101,7 +101,7 @@ pub(crate) struct OfInertia<V: Vector> {
 pub(crate) struct OfEfforts<V: Vector> {
     pub recursion: inverse::PairRecursion<Wide<V>>,
     pub transposed: Transposed<V, PairRecord<Wide<V>>>,
-    /// For packs of columns, or for columns if states stay in the lanes to the end.
+    /// Workspace for packs of columns, or for columns if states stay in the lanes to the end.
     pub pairs: Pairs<Wide<V>>,
     /// Destinations of the numbers that code computes.
     pub squares: Option<Squares<V>>,

@@ -37,7 +37,7 @@ struct Square {
 }
 
 impl<V: Vector> Squares<V> {
-    /// For results whose numbers come from these registers, of the given count, or are zero. The wanted numbers are written; the
+    /// The blocks of results whose numbers come from these registers, of the given count, or are zero. The wanted numbers are written; the
     /// others may be overwritten with anything.
     pub fn new(places: &[Option<u32>], registers: usize, wanted: impl Fn(usize) -> bool) -> Self {
         let size = places.len();
