@@ -3,7 +3,7 @@
 //! The types of registers are private to this folder, and their operations are sound only where the processor has the instructions.
 //! Others get them in two ways: as workspaces that [`OneState`], [`InertiaMatrix`] and [`Derivatives`] make only after detection, and as
 //! the type parameter of [`in_registers`] and [`InRegisters`], which detect, too. On other architectures than x86-64 there are none
-//! (`absent.rs`), and nothing outside this folder needs to know.
+//! (`absent.rs`), and no code outside this folder depends on that.
 
 mod choice;
 mod code;

@@ -339,7 +339,7 @@ enum Shape {
 }
 
 impl Series {
-    /// Of the values in the five points.
+    /// The series through the values at the five points.
     fn new([f0, f1, f2, f3, f4]: [f64; 5], noise: f64) -> Self {
         let (sum, difference) = (0.5 * (f4 + f0), 0.5 * (f4 - f0));
         let inner = NODE * (f3 - f1);

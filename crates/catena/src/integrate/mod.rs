@@ -270,9 +270,9 @@ by_name!(FixedMethod, "integrator with a fixed step");
 /// Allowed error of a step: relative · |y| + absolute, per component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
-    /// In proportion to the component.
+    /// Tolerance in proportion to the component.
     pub relative: f64,
-    /// In the component's unit.
+    /// Tolerance in the component's unit.
     pub absolute: f64,
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Trial {
 }
 
 impl StepSize {
-    /// Before the first step.
+    /// The state before the first step, of this size.
     pub fn new(proposal: f64) -> Self {
         StepSize {
             proposal,
@@ -64,13 +64,13 @@ impl StepSize {
         })
     }
 
-    /// After a step whose derivative failed.
+    /// Updates after a step whose derivative failed.
     pub fn fail(&mut self, trial: Trial) {
         self.rejected_before = true;
         self.proposal = trial.size * SHRINK_AFTER_FAILURE;
     }
 
-    /// After a step with this error in units of the tolerance. Returns whether it is accepted. `exponent` is 1/k.
+    /// Updates after a step with this error in units of the tolerance. Returns whether it is accepted. `exponent` is 1/k.
     pub fn judge(&mut self, trial: Trial, error: f64, exponent: f64) -> bool {
         let size = trial.size;
         if error > 1.0 || error.is_nan() {

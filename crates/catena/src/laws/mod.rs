@@ -260,7 +260,7 @@ impl<'a> Case<'a> {
         largest(&self.effort_bounds(vdot))
     }
 
-    /// That sum for every freedom.
+    /// The bound of [`effort_scale`](Self::effort_scale) for every freedom.
     fn effort_bounds(&self, vdot: &[f64]) -> Vec<f64> {
         let (model, s) = (self.model, &self.state);
         let mut work = Kinematics::new(model);

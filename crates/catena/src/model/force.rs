@@ -79,7 +79,7 @@ pub enum ForceRule {
         force: Vec3<f64>,
         /// Torque, N·m.
         torque: Vec3<f64>,
-        /// In whose axes they do not change.
+        /// The axes in which they are constant.
         axes: ForceAxes,
     },
     /// Resistance of a medium: [`Drag`].
@@ -99,7 +99,7 @@ pub enum ForceRule {
     GravityGradient(GravityGradient),
 }
 
-/// In whose axes a force does not change.
+/// The axes in which a force is constant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForceAxes {
     /// World axes.
@@ -215,7 +215,7 @@ pub struct ConstantForce {
     pub force: Vec3<f64>,
     /// n, N·m: world axes, or body axes.
     pub torque: Vec3<f64>,
-    /// In whose axes.
+    /// The axes in which they are constant.
     pub axes: ForceAxes,
 }
 

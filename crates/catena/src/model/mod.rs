@@ -72,7 +72,7 @@ pub struct Model<P = f64> {
 pub(crate) struct BodyNumbers<P> {
     /// Joint frame in the parent's body frame.
     pub placement: Pose<P>,
-    /// About the origin of the body frame, which lies on the joint.
+    /// Inertia about the origin of the body frame, which is on the joint.
     pub inertia: RigidInertia<P>,
     /// Advance per radian of a helical joint, m/rad.
     pub pitch: P,

@@ -104,7 +104,7 @@ pub struct Audit {
 pub struct ElementEnergy {
     /// Name of the element.
     pub name: String,
-    /// At the start and at the end, J; zero for elements without a potential.
+    /// Energies at the start and at the end, J; zero for elements without a potential.
     pub energies: [f64; 2],
 }
 
@@ -199,7 +199,7 @@ pub(crate) struct Auditor {
     quaternion: Worst,
     /// Position, velocity and acceleration level of the constraints.
     constraints: [Worst; 3],
-    /// For fixed steps.
+    /// The phase error, for fixed steps.
     phase: Option<Phase>,
     /// r of (1).
     resolved: f64,
@@ -288,7 +288,7 @@ struct Start {
     time: f64,
     energy: f64,
     linear: Vec3<f64>,
-    /// About the mass centre.
+    /// Angular momentum about the mass centre.
     angular: Vec3<f64>,
     /// Kinetic energy with all velocities at 1, and the mass.
     unit_kinetic: f64,

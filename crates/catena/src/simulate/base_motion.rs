@@ -80,7 +80,7 @@ impl BaseMotion for RestingBase {
 pub struct PrescribedBase(Option<Arc<dyn BaseMotion>>);
 
 impl PrescribedBase {
-    /// At rest at the origin.
+    /// A base at rest at the origin.
     pub const fn fixed() -> Self {
         PrescribedBase(None)
     }
@@ -291,7 +291,7 @@ pub struct AnalyticBase {
 }
 
 impl Default for AnalyticBase {
-    /// At rest at the origin; the axis is z.
+    /// A base at rest at the origin; the axis is z.
     fn default() -> Self {
         AnalyticBase {
             pose: Pose::identity(),

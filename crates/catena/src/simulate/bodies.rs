@@ -54,7 +54,7 @@ struct BodiesImplicit<'a> {
 }
 
 impl BodiesEngine {
-    /// At time 0 and y.
+    /// An engine at time 0 and y.
     pub fn new(
         system: &mut TreeSystem,
         options: BdfOptions,

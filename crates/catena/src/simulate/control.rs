@@ -88,7 +88,7 @@ pub struct Sensors<'a> {
 }
 
 impl<'a> Sensors<'a> {
-    /// For a continuous controller, which may not read them.
+    /// The sensors of a continuous controller, which may not read them.
     pub(super) fn closed(tree: &'a Tree) -> Self {
         Sensors {
             tree,
@@ -97,7 +97,7 @@ impl<'a> Sensors<'a> {
         }
     }
 
-    /// Evaluated by this function.
+    /// The sensors, evaluated by this function.
     pub(super) fn new(tree: &'a Tree, look: &'a mut Look<'a>) -> Self {
         Sensors {
             tree,

@@ -239,7 +239,7 @@ impl DryFriction {
         }
     }
 
-    /// Those that are held, among the freedoms with friction or a stop.
+    /// Indices of the held ones among the freedoms with friction or a stop.
     pub fn held(&self) -> Vec<usize> {
         (0..self.modes.len())
             .filter(|&j| self.modes[j] == Mode::Held)

@@ -66,7 +66,7 @@ pub struct Simulation {
     /// Events so far, and their times: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
     /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
-    /// Of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
+    /// Records of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     records: Vec<Record>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,

@@ -49,7 +49,7 @@ where
         }
     }
 
-    /// With a function for the matrix, instead of differences of E.
+    /// Sets a function for the matrix, instead of differences of E.
     #[must_use]
     pub fn with_jacobian(
         mut self,
