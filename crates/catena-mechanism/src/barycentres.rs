@@ -33,7 +33,7 @@ pub struct AugmentedBodies {
 }
 
 impl AugmentedBodies {
-    /// At the position of `kinematics`.
+    /// The augmented bodies at the position of `kinematics`.
     pub fn new(model: &Model, kinematics: &Kinematics<f64>) -> Result<Self> {
         if let Some(why) = why_not(model) {
             return Err(Error::new(

@@ -1031,7 +1031,7 @@ mod tests {
         found.effort = vec![-6.0, 1.0];
         let expected = skew / (3000.0 + (400.0 + 3.0) * 5.0);
         assert!((residual(&found) / expected - 1.0).abs() < 1e-6);
-        // with the same slopes, but frequencies that cannot be told from zero, terms are what is left
+        // with the same derivatives, but frequencies indistinguishable from zero, only the terms are left as a scale
         let mut none = equations([1.0, 1.0], 0.0, [0.0; 4]);
         assert_eq!(residual(&none), 0.0);
         none.effort = vec![2.0, 0.0];

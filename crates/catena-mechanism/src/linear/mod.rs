@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(counted(|| uncounted(|| &a * &tall)).0, 0);
     }
 
-    /// Of a matrix of two rows: products of rows, rotations of R, and of U where it is asked for.
+    /// Of a matrix of two rows: products of rows, rotations of R, and of U where requested.
     #[test]
     fn rotations_count_their_multiplications() {
         let counted = |what: &dyn Fn(&Mat)| {
