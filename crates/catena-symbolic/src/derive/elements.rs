@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// As a Python expression for SymPy.
+    /// The value as a Python expression for SymPy.
     pub fn sympy(&self, name: impl Fn(&str) -> String) -> String {
         let of = |formula: &Formula| formula.sympy(&name);
         match self {
@@ -151,7 +151,7 @@ impl Value {
 pub struct Quantity {
     /// Its name, as `tension[1]`.
     pub name: String,
-    /// In names defined before, coordinates and symbols of the model.
+    /// Its definition, in names defined before, coordinates and symbols of the model.
     pub value: Value,
 }
 

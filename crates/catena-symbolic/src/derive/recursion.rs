@@ -26,10 +26,10 @@ use std::collections::HashMap;
 /// Variables in which the recursions are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notation {
-    /// Those of this library: loads, accelerations and inertias about the joints.
+    /// The variables of this library: loads, accelerations and inertias about the joints.
     #[default]
     Catena,
-    /// Those of Saha's papers: B, p and M, twists and wrenches of the mass centres.
+    /// The variables of Saha's papers: B, p and M, twists and wrenches of the mass centres.
     Paper,
 }
 
@@ -38,7 +38,7 @@ pub enum Notation {
 pub struct Definition {
     /// The name, as `omega[2].x`.
     pub name: String,
-    /// In names defined before, coordinates and symbols of the model.
+    /// Its definition, in names defined before, coordinates and symbols of the model.
     pub value: Value,
 }
 
@@ -259,7 +259,7 @@ pub(super) struct Rigid {
 }
 
 impl Rigid {
-    /// About another point, from which the present one is at `arm`: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ).
+    /// The body about another point, from which the present one is at `arm`: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ).
     pub fn shifted(self, arm: Vec3<Expr>) -> Self {
         let Rigid {
             mass,

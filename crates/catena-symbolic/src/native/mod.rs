@@ -42,7 +42,7 @@ pub struct NativeOptions {
     pub single: bool,
     /// Code for the states in the lanes of a register.
     pub lanes: bool,
-    /// For this processor.
+    /// The instruction set of the code.
     pub cpu: Cpu,
     /// As in [`generate::CodeOptions::dust`].
     pub dust: f64,
