@@ -18,7 +18,7 @@ use std::path::Path;
 
 /// Inputs of the model, for the library and for the metadata.
 pub struct Drive {
-    /// For the library.
+    /// The inputs, for the library.
     pub inputs: Inputs,
     /// The controller, for the metadata of the run.
     pub description: Value,

@@ -38,7 +38,7 @@ pub struct Seen {
 }
 
 impl Shown {
-    /// For a run of this duration.
+    /// No samples yet, of a run of this duration.
     pub fn new(duration: f64) -> Self {
         Shown {
             every: duration / (SHOWN - 1) as f64,
