@@ -52,7 +52,7 @@ pub(super) struct Run<'a> {
     pub initial: State,
     pub inputs: Inputs,
     pub instants: Vec<Instant<'a>>,
-    /// Of the constraints; without, states are projected onto them.
+    /// Stabilisation of the constraints; without it, states are projected onto them.
     pub stabilisation: Stabilisation,
     pub view: Box<View>,
 }

@@ -578,7 +578,7 @@ fn colour(rgb: [f64; 3], light: f64, strength: f64) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// From metres in the camera's picture to pixels.
+/// The map from metres in the camera's picture to pixels.
 struct Window {
     middle: [f64; 2],
     origin: [f64; 2],

@@ -346,7 +346,7 @@ fn normalise(p: &mut [f64]) {
 pub struct Wrenches<'py>(Vec<(String, Numbers<'py>)>);
 
 impl<'py> Wrenches<'py> {
-    /// From a dictionary of names.
+    /// The wrenches in a dictionary of names.
     pub fn new(
         py: Python<'py>,
         built: &Built,

@@ -181,7 +181,7 @@ impl Built {
         locked(&self.works).push(work);
     }
 
-    /// A workspace for many states, on as many threads as were asked for.
+    /// A workspace for many states, on as many threads as requested.
     pub fn batch(&self) -> (usize, Box<Batch>) {
         let threads = match THREADS.load(Ordering::Relaxed) {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),

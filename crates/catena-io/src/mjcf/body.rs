@@ -17,9 +17,9 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Body {
     pub(super) name: String,
     pub(super) parent: usize,
-    /// In its parent, with all joints at their reference.
+    /// Pose in its parent, with all joints at their reference.
     pub(super) at: Pose<f64>,
-    /// In the world, with all joints at their reference.
+    /// Pose in the world, with all joints at their reference.
     pub(super) world_from_body: Pose<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) mass: Option<Mass>,

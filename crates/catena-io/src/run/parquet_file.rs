@@ -161,7 +161,7 @@ impl Writer {
         Ok(())
     }
 
-    /// After that: removes the older run, if it was finished.
+    /// After the first part has its name: removes the older run, if it was finished.
     fn take_name(&mut self) -> io::Result<()> {
         if self.is_waiting {
             remove_if_there(&self.path)?;

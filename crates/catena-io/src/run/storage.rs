@@ -242,7 +242,7 @@ impl RunFile {
             return Ok(());
         };
         let (fresh, mut file) = fresh_file(&self.path)?;
-        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        // No other process uses the file. Where files cannot be locked, nothing is checked.
         let _ = file.try_lock();
         file.write_all(head)
             .and_then(|()| file.write_all(rest))
@@ -302,7 +302,7 @@ impl RunFile {
             }
             made => made?,
         };
-        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        // No other process uses the file. Where files cannot be locked, nothing is checked.
         let _ = copy.try_lock();
         let copied = self
             .file

@@ -45,12 +45,12 @@ impl Kind {
 /// A frame.
 pub(super) struct Frame<'t> {
     pub(super) kind: Kind,
-    /// Within its scope.
+    /// Name within its scope.
     pub(super) name: String,
     /// The scope in which it is declared and its references are looked up.
     pub(super) scope: usize,
     pub(super) node: Node<'t>,
-    /// Of a model: the scope of its contents.
+    /// For a model: the scope of its contents.
     pub(super) inner: Option<usize>,
     placed: Placed<'t>,
     /// The frame its pose is relative to.

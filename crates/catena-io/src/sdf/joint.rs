@@ -50,7 +50,7 @@ pub(super) struct Joint {
     /// The frames it joins.
     pub(super) parent: usize,
     pub(super) child: usize,
-    /// In the frame of the joint.
+    /// The axes in the frame of the joint.
     pub(super) axes: AxisPair,
     pub(super) pitch: f64,
     /// One for each axis; empty if none specifies anything.

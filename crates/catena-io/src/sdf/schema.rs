@@ -167,7 +167,7 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool, notes: &mut Notes) -> 
     Ok(())
 }
 
-/// With a full stop, unless it ends with a question mark.
+/// The text with a full stop, unless it ends with a question mark.
 fn sentence(text: &str) -> String {
     match text.ends_with('?') {
         true => text.into(),

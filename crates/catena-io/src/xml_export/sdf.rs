@@ -44,7 +44,7 @@ struct Writing<'m> {
     names: Names,
     xml: Xml,
     refused: Refused,
-    /// By joint and axis that follow.
+    /// The couplings, by the joint and axis that follow.
     mimics: HashMap<(String, usize), Mimic>,
 }
 
