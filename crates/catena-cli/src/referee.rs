@@ -83,8 +83,8 @@ pub fn is_closed(accuracy: Accuracy) -> bool {
     accuracy.violation <= ROUND_OFF
 }
 
-/// Which error of a closed chain must be within [`ALLOWED`]. For a state that its user closed to a few digits, only that of the arithmetic: the other one
-/// shows the effect of these digits.
+/// Which error of a closed chain must be within [`ALLOWED`]. For a state that its user closed to a few digits, only that of the arithmetic: the other
+/// one shows the effect of these digits.
 pub fn closed_error(accuracy: Accuracy) -> f64 {
     match is_closed(accuracy) {
         true => accuracy.error(),

@@ -1,7 +1,7 @@
 //! Laws of closed mechanisms, checked at random closed positions by independent methods.
 //!
-//! They complement the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is set at rest or in motion at closed states that
-//! assembly finds from random guesses, under random efforts. Positions at or near dead points are left out: there accelerations and multipliers
+//! They complement the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is set at rest or in motion at closed states
+//! that assembly finds from random guesses, under random efforts. Positions at or near dead points are left out: there accelerations and multipliers
 //! are not determined to the accuracy that the laws require.
 
 use crate::{Formulation, Mechanism, Solution};

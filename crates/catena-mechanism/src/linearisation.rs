@@ -13,8 +13,9 @@
 //! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains the contribution of
 //! the loop loads. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
 //!
-//! The equilibrium is found by Newton's method on the residual efforts, with Levenberg-Marquardt damping. A guess from which it does not converge is replaced by the position where the mechanism settles in overdamped
-//! motion, then by others around the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise those of A.
+//! The equilibrium is found by Newton's method on the residual efforts, with Levenberg-Marquardt damping. A guess from which it does not converge is
+//! replaced by the position where the mechanism settles in overdamped motion, then by others around the guess. Where D = 0 and K is symmetric the
+//! modes are those of K x = ω² M x, with real ω²; otherwise those of A.
 
 use crate::dense::RANK_TOLERANCE;
 use crate::linear::{Mat, Svd};

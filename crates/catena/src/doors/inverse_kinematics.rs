@@ -7,8 +7,9 @@
 //! δ = Jᵀ (J Jᵀ + λ 1)⁻¹ e,        q ← q ⊕ δ                                    (1)
 //! ```
 //!
-//! λ decreases after successful steps and increases after others; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a step would push beyond their limits are held, and the others
-//! take the step. The rows of loops are appended to J with e = 0; assembly closes the loops after each step.
+//! λ decreases after successful steps and increases after others; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a
+//! step would push beyond their limits are held, and the others take the step. The rows of loops are appended to J with e = 0; assembly closes the
+//! loops after each step.
 //!
 //! A motion through targets at several instants is a sequence of such positions, each found from the one before. Its velocities and
 //! accelerations are those of the polynomial through the position and its nearest neighbours, in increments from it:

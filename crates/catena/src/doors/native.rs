@@ -391,8 +391,8 @@ pub struct FamilyCode {
 }
 
 impl FamilyCode {
-    /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and the
-    /// inverse pivots. Code of another family, or of another quantity, is rejected.
+    /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and
+    /// the inverse pivots. Code of another family, or of another quantity, is rejected.
     pub fn new(family: Family, code: Code, time: Duration) -> Result<Self> {
         let model = family.nominal();
         let wanted = MadeFor {

@@ -11,10 +11,11 @@
 //! ```
 //!
 //! if m₃₄ ≤ ½ m₁₂, where (3) and (4) bound the first and the second derivative in the same way as (2) bounds g. A part in which
-//! a function satisfies none of them is halved, as long as the function changes by more than round-off there, and so is one whose polynomial does not predict g at two further points;
-//! for a step far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if the signs at its ends differ, and so does a convex one; a convex
-//! one with equal signs at its ends has one extremum, which is searched for by Brent's method (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found.
-//! The functions are also evaluated at the times of output samples, so that a change of sign that the samples show is found in any case.
+//! a function satisfies none of them is halved, as long as the function changes by more than round-off there, and so is one whose polynomial does not
+//! predict g at two further points; for a step far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if
+//! the signs at its ends differ, and so does a convex one; a convex one with equal signs at its ends has one extremum, which is searched for by
+//! Brent's method (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found. The functions are also evaluated at the
+//! times of output samples, so that a change of sign that the samples show is found in any case.
 //!
 //! The bracket [a, b] of a change of sign shrinks by the Illinois form of the secant rule; whenever that has not halved it in
 //! three evaluations, it is bisected. The iteration ends when a and b are neighbouring numbers, or the function
@@ -622,8 +623,8 @@ mod tests {
         assert!(!changes(-1.0, -2.0));
     }
 
-    /// On a parabola that does not reach zero, the vertex of the parabola through three points is the minimum: it is evaluated after a few points, wherever it is
-    /// in the bracket, and as often for either sign.
+    /// On a parabola that does not reach zero, the vertex of the parabola through three points is the minimum: it is evaluated after a few points,
+    /// wherever it is in the bracket, and as often for either sign.
     #[test]
     fn the_search_jumps_to_the_vertex_of_a_parabola() {
         for minimum in [0.11, 0.3, 0.52, 0.87] {
@@ -799,7 +800,8 @@ mod tests {
         }
     }
 
-    /// A shape is claimed of a polynomial only where it is true; with a single term besides the constant, linear or quadratic one it is claimed whenever true.
+    /// A shape is claimed of a polynomial only where it is true; with a single term besides the constant, linear or quadratic one it is claimed
+    /// whenever true.
     #[test]
     fn shapes_are_those_of_the_polynomials() {
         let series = |c: [f64; 5]| Series {

@@ -156,8 +156,8 @@ pub(crate) fn ratio(x: f64, scale: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Errors that grow as hᵏ: wherever it begins, the size becomes that at which (2) is 1, ε = 0.9^(k/0.3), and no step is rejected on the way; a rejected
-    /// step is followed by one whose error is 0.9ᵏ.
+    /// Errors that grow as hᵏ: wherever it begins, the size becomes that at which (2) is 1, ε = 0.9^(k/0.3), and no step is rejected on the way; a
+    /// rejected step is followed by one whose error is 0.9ᵏ.
     #[test]
     fn sizes_settle_where_the_error_is_as_wanted() {
         for k in [3.0, 5.0, 8.0] {

@@ -11,8 +11,8 @@
 //! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
 //! last digits is allowed.
 //!
-//! A tolerance above [`DECIDED`] means that the model is too ill-conditioned for a law to be decided in `f64`: a residual between the two is neither a
-//! confirmation nor a failure ([`Verdict`]).
+//! A tolerance above [`DECIDED`] means that the model is too ill-conditioned for a law to be decided in `f64`: a residual between the two is neither
+//! a confirmation nor a failure ([`Verdict`]).
 
 mod energy_and_momentum;
 mod force_elements;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
-//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where work or heat is integrated. Errors below the round-off of the terms of the
-//! energy, with |g| √(2 m T₁) in place of m g L, count as zero.
+//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where
+//! work or heat is integrated. Errors below the round-off of the terms of the energy, with |g| √(2 m T₁) in place of m g L, count as zero.
 //!
 //! The motion is substituted into the equations of motion,
 //!

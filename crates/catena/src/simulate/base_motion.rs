@@ -341,9 +341,8 @@ impl BaseMotion for AnalyticBase {
 
 /// Poses of the base at some times, with cubic splines between them: position, velocity and acceleration are continuous.
 ///
-/// The splines are not-a-knot splines (three rows: a parabola, two: a line), of the
-/// position and of the four components of the quaternion, which is then normalised; angular velocity and acceleration are the
-/// exact derivatives of that motion:
+/// The splines are not-a-knot splines (three rows: a parabola, two: a line), of the position and of the four components of the
+/// quaternion, which is then normalised; angular velocity and acceleration are the exact derivatives of that motion:
 ///
 /// ```text
 /// ω = 2 Im(ṗ p̄)/|p|²,    ω̇ = 2 Im(p̈ p̄)/|p|² − 2 ω (p·ṗ)/|p|²          p the spline, p̄ its conjugate

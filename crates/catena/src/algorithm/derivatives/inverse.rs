@@ -176,8 +176,7 @@ impl<S: Scalar, B: Beyond<Components<S>>, R: Record<S>> Recursion<S, B, R> {
 pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, PairRecord<S>>;
 
 impl<S: Scalar> PairRecursion<S> {
-    /// The O(n) half, inlined into the caller so that it is compiled for the caller's
-    /// instruction set.
+    /// The O(n) half, inlined into the caller so that it is compiled for the caller's instruction set.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,

@@ -81,8 +81,8 @@ impl ClosedChain {
         self.share(state, &needed, actuators)
     }
 
-    /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm where
-    /// there are more actuators than freedoms.
+    /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm
+    /// where there are more actuators than freedoms.
     pub fn shared(
         &mut self,
         time: f64,

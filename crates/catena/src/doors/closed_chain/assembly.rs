@@ -8,8 +8,8 @@
 //! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! With more than [`DENSE_ROWS`] rows J Jᵀ is stored within its envelope, which is O(m) for loops in series, and the minimum-norm change is found by steps of the
-//! same kind with a small μ, repeated until they vanish:
+//! With more than [`DENSE_ROWS`] rows J Jᵀ is stored within its envelope, which is O(m) for loops in series, and the minimum-norm change is found by
+//! steps of the same kind with a small μ, repeated until they vanish:
 //!
 //! ```text
 //! w ← w − Jᵀ (J Jᵀ + μ E)⁻¹ (J w + c)           the part along a singular value σ shrinks by μ/(σ² + μ)
@@ -54,8 +54,8 @@ const GUESSES: u64 = 8;
 /// Rank tolerance for velocities.
 const RANK: f64 = 1e-9;
 
-/// μ of repeated steps, relative to the square of the longest row: round-off of the products is 1e-16 of that. Singular values above 1e-5 of the longest row
-/// take a few steps, those below 1e-6 are not resolved and count as what no step can remove.
+/// μ of repeated steps, relative to the square of the longest row: round-off of the products is 1e-16 of that. Singular values above 1e-5 of the
+/// longest row take a few steps, those below 1e-6 are not resolved and count as what no step can remove.
 const REPEATED: f64 = 1e-12;
 
 /// Most repeated steps.
