@@ -379,7 +379,7 @@ impl ClosedChain {
         }
     }
 
-    /// Factors of I and the decomposition of B at a state whose rows are evaluated.
+    /// Factorizes I and decomposes B at a state whose rows are evaluated.
     pub(crate) fn factorize(&mut self, state: &State) -> Result<()> {
         self.work
             .factorize(&self.model, &state.q, !self.user.is_empty());
@@ -389,7 +389,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// Accelerations at a state whose rows have been evaluated, whether its loops are closed or not.
+    /// Computes accelerations at a state whose rows have been evaluated, whether its loops are closed or not.
     pub(crate) fn accelerate(
         &mut self,
         state: &State,

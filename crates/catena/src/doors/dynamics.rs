@@ -315,7 +315,7 @@ impl Dynamics {
         })
     }
 
-    /// Accelerations by the general recursion, with code or without.
+    /// Computes accelerations by the general recursion, with code or without.
     fn general_forward(
         &mut self,
         state: &State,

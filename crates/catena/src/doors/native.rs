@@ -316,7 +316,7 @@ impl Compiled {
         })
     }
 
-    /// Is this the code of that model?
+    /// Checks that this is the code of that model.
     pub(crate) fn expect_model(&self, model: &Model) -> Result<()> {
         match self.fingerprint == model.fingerprint() {
             true => Ok(()),

@@ -127,7 +127,7 @@ impl Points {
     }
 }
 
-/// NaN has no sign: it is an error.
+/// Rejects NaN, which has no sign.
 fn check(t: f64, values: &[f64]) -> Result<()> {
     match values.iter().position(|x| x.is_nan()) {
         None => Ok(()),

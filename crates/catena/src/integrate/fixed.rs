@@ -300,7 +300,7 @@ impl Fixed {
         outcome
     }
 
-    /// The velocities at the end of the last step if it were taken in two halves: an estimate of the error of a step. Its cost is not
+    /// Computes the velocities at the end of the last step if it were taken in two halves: an estimate of the error of a step. Its cost is not
     /// counted.
     pub fn in_halves<S: Mechanical + ?Sized>(
         &mut self,

@@ -64,7 +64,7 @@ pub enum Verdict {
 pub const DECIDED: f64 = 1e-6;
 
 impl LawResult {
-    /// Does the law hold?
+    /// Whether the law holds.
     pub fn verdict(&self) -> Verdict {
         if within(self.residual, self.tolerance.min(DECIDED)) {
             Verdict::Holds

@@ -494,7 +494,7 @@ impl ForceSpec {
         })
     }
 
-    /// Every number is finite, and nonnegative where required.
+    /// Checks that every number is finite, and nonnegative where required.
     fn numbers(&self) -> Result<()> {
         let mut vectors: Vec<(&str, Vec3<f64>)> = Vec::new();
         let mut sizes: Vec<(&str, f64)> = Vec::new();

@@ -167,7 +167,7 @@ impl BodiesEngine {
         self.begin(system, t, &rates)
     }
 
-    /// Which rows are independent, at x and with the held freedoms.
+    /// Chooses the independent rows at x with the held freedoms.
     fn choose_rows(&mut self, system: &TreeSystem, t: f64, rates: &[f64]) -> Result<()> {
         let parts = &mut self.parts;
         if parts.layout.rows == 0 {
@@ -269,7 +269,7 @@ impl BodiesEngine {
         Ok(outcome)
     }
 
-    /// Rows that depended on the others at the start must be satisfied by them.
+    /// Checks that rows that depended on others at the start are still satisfied by them.
     fn check_rows(&mut self, t: f64) -> Result<()> {
         let parts = &self.parts;
         let (row, worst) = parts.equations.worst_row(&parts.model, t, self.bdf.x());

@@ -386,7 +386,7 @@ impl Gains {
         }
     }
 
-    /// One gain per coordinate, all of them numbers ≥ 0.
+    /// Checks that there is one gain per coordinate, all of them numbers ≥ 0.
     pub(super) fn check(&self, count: usize) -> Result<()> {
         let gains = match self {
             Gains::Same(gain) => std::slice::from_ref(gain),
@@ -443,7 +443,7 @@ impl Actuated {
         }
     }
 
-    /// A controller's demand must be finite, and zero at joints without an actuator.
+    /// Checks that a controller's demand is finite, and zero at joints without an actuator.
     pub fn check(&self, t: f64, demand: &[f64], model: &Model) -> Result<()> {
         let name = |k: usize| &model.tree().dofs[k].name;
         if !all_finite(demand)

@@ -368,7 +368,7 @@ impl Ensemble {
         Ok(count)
     }
 
-    /// Inputs of a single run for each member, or for all.
+    /// Checks the inputs of a single run for each member, or for all.
     fn check_inputs(&self, members: &Members<'_>, count: usize) -> Result<()> {
         if members.feedback.parts().iter().any(|part| !part.is_empty()) {
             return Err(

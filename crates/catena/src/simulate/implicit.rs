@@ -281,7 +281,7 @@ fn singular(model: &Model, k: usize) -> Error {
 }
 
 impl Whole {
-    /// Differences along δv (with the δq and δv̇ that come with it) and along q, (5).
+    /// Prepares B and K from differences along δv (with the δq and δv̇ that come with it) and along q, (5).
     fn prepare(
         &mut self,
         newton: &TreeNewton,

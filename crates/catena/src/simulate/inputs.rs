@@ -372,7 +372,7 @@ impl Inputs {
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts that a built-in controller demands at an instant. `dynamics` is without dry friction, `model` with it.
+    /// Computes the efforts that a built-in controller demands at an instant. `dynamics` is without dry friction, `model` with it.
     pub(crate) fn efforts(
         &self,
         t: f64,
@@ -445,7 +445,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
+    /// Computes the external wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
     pub(crate) fn external(
         &self,
         t: f64,
@@ -534,7 +534,7 @@ pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> 
     })
 }
 
-/// Efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
+/// Computes the efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
 /// from their equations of motion. One O(n) solve for every controlled freedom on a free base; a plain inverse dynamics
 /// otherwise.
 fn computed_torque(

@@ -390,7 +390,7 @@ impl Variational {
         delta
     }
 
-    /// v̇ and its derivatives, block after block.
+    /// Computes v̇ and its derivatives, block after block.
     fn accelerate(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
         self.drive(t, q, v)?;
         let (nq, nv) = self.sizes();

@@ -420,7 +420,7 @@ impl BodyNewton {
         sum
     }
 
-    /// S = H A⁻¹ Hᵀ, column by column; a spring's row is δT + λ = 0, where λ = −δT acts like a multiplier.
+    /// Computes S = H A⁻¹ Hᵀ, column by column; a spring's row is δT + λ = 0, where λ = −δT acts like a multiplier.
     fn prepare_schur(&mut self, model: &Model) -> Result<()> {
         let m = self.active.len();
         let (rows, count) = (self.unknown_multipliers(m), self.schur_rhs.len());

@@ -153,7 +153,7 @@ impl Rerooted {
         efforts
     }
 
-    /// Preserves the model's initial state.
+    /// Converts the initial state to the new root.
     fn set_start(&mut self) -> Result<()> {
         let start = State::start(&self.before.model);
         let start = self.state(&start).of_tree(&self.after.model);
@@ -340,7 +340,7 @@ fn path_to_base(builder: &ModelBuilder, link: &str) -> Result<(Vec<usize>, usize
     }
 }
 
-/// Rotors, springs, friction and limits act along coordinates that an exchanged joint of several freedoms no longer has.
+/// Rejects rotors, springs, friction and limits along coordinates that an exchanged joint of several freedoms no longer has.
 fn expect_no_data(joint: &JointSpec) -> Result<()> {
     let has_data = joint.dofs.iter().any(|dof| *dof != Dof::default());
     if joint.kind.keeps_coordinates() || !has_data {

@@ -94,7 +94,7 @@ impl ClosedChain {
         })
     }
 
-    /// The nearest closed state. Nonholonomic rows do not restrict positions.
+    /// Moves to the nearest closed state. Nonholonomic rows do not restrict positions.
     fn close_sharply(&mut self, sharp: &mut Sharp, time: f64, state: &State) -> Result<()> {
         match self.positions.take() {
             Some(mut positions) => {

@@ -448,7 +448,7 @@ impl ClosedChain {
         ))
     }
 
-    /// Newton steps to round-off, with dependent rows left out.
+    /// Takes Newton steps down to round-off, with dependent rows left out.
     fn polish(&mut self, time: f64, state: &mut State, free: &[bool]) -> Result<()> {
         self.evaluate(time, state);
         let mut size = self.size();

@@ -144,7 +144,7 @@ impl Bdf {
         }
     }
 
-    /// Absolute tolerances of the unknowns one by one, instead of the one in the settings.
+    /// Sets absolute tolerances of the unknowns one by one, instead of the one in the settings.
     pub fn set_absolute_tolerances(&mut self, absolute: &[f64]) -> Result<()> {
         check_length("absolute tolerances", absolute.len(), self.absolute.len())?;
         if let Some(i) = absolute.iter().position(|a| {
@@ -764,7 +764,7 @@ pub(super) fn rms(x: &[f64], weights: &[f64]) -> f64 {
     sum.sqrt()
 }
 
-/// The first non-finite number.
+/// Checks that all numbers are finite; the error is the index of the first that is not.
 pub(super) fn all_finite(values: &[f64]) -> std::result::Result<(), usize> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),

@@ -10,7 +10,7 @@ use crate::state::State;
 use std::sync::Arc;
 
 impl TreeSystem {
-    /// Efforts and external wrenches at the loaded state.
+    /// Computes efforts and external wrenches at the loaded state.
     pub(super) fn drive(&mut self, t: f64) -> Result<()> {
         match &self.hold {
             Some(hold) => hold.efforts(t, &mut self.tau),
