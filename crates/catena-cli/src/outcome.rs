@@ -56,7 +56,7 @@ impl Outcome {
         }
     }
 
-    /// The first failed check or unusable input, as an error.
+    /// Returns the first failed check or unusable input as an error.
     pub fn expect_success(self) -> Result<(), Error> {
         match self.refusals.into_iter().chain(self.failures).next() {
             None => Ok(()),

@@ -662,7 +662,7 @@ pub(crate) fn normalised(mut shape: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     shape
 }
 
-/// With nonholonomic rows, equations of second order in the independent freedoms do not describe the motion.
+/// Rejects nonholonomic rows: equations of second order in the independent freedoms do not describe such a motion.
 fn refuse_velocity_rows(model: &Model) -> Result<()> {
     model
         .expect_position_rows("a linearisation in independent coordinates")
@@ -839,7 +839,7 @@ fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisat
     Ok(made)
 }
 
-/// Where rows lose rank the motion has branches, and no linear equations describe it.
+/// Rejects a state where rows lose rank: the motion has branches there, and no linear equations describe it.
 fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
     let Motion::Closed(chain) = motion else {
         return Ok(());

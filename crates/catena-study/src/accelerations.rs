@@ -49,7 +49,7 @@ impl Accelerations {
         }
     }
 
-    /// v̇ under these efforts.
+    /// Computes v̇ under these efforts.
     pub fn find(
         &mut self,
         scheme: Scheme,

@@ -273,7 +273,7 @@ impl Request {
         self.headers.iter().any(|(n, _)| n == name)
     }
 
-    /// Is it for this server, which it reached at this address, and from its own page?
+    /// Checks that a request is for this server, which it reached at this address, and from its own page.
     fn check(&self, reached: SocketAddr) -> std::result::Result<(), Reply> {
         let host = self.header("host").unwrap_or_default();
         let is_own_name =

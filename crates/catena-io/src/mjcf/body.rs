@@ -369,7 +369,7 @@ fn bound(file: &File<'_>, body: &mut Body) {
     }
 }
 
-/// MuJoCo's own conditions on the joints of a body.
+/// Checks MuJoCo's own conditions on the joints of a body.
 fn expect_possible(node: Node<'_>, body: &Body) -> Result<()> {
     let is_free = |joint: &Joint| joint.kind == joint::Kind::Free;
     if body.joints.iter().any(is_free) && body.joints.len() > 1 {

@@ -95,7 +95,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// An error if the folder of parts is gone, or the part being filled, or, if `all` are to be checked, any part.
+    /// Checks that the folder of parts exists, and the part being filled, or with `all` every part.
     fn require_parts(&self, all: bool) -> io::Result<()> {
         let lost = |what: String| {
             let outcome = Outcome::Away;

@@ -23,7 +23,7 @@ pub(super) fn file_error(kind: ErrorKind, path: &Path, message: impl Into<String
     Error::new(kind, message).at(place)
 }
 
-/// A file that cannot be read.
+/// The error for a file that cannot be read.
 pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => file_error(ErrorKind::Missing, path, "the run does not exist"),
@@ -38,7 +38,7 @@ pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// A file that cannot be created.
+/// The error for a file that cannot be created.
 pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     let folder = folder_of(path);
     if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
@@ -49,7 +49,7 @@ pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     file_error(ErrorKind::File, path, message)
 }
 
-/// A run that must not be resumed because it is complete.
+/// The error for a run that must not be resumed because it is complete.
 pub(super) fn finished_error(path: &Path) -> Error {
     file_error(
         ErrorKind::Input,

@@ -209,7 +209,7 @@ impl<'t> Frames<'t> {
         Ok(inner)
     }
 
-    /// Names are unique from version 1.7 on; before, things of different kinds could share one.
+    /// Checks that a name is free: names are unique from version 1.7 on; before, items of different kinds could share one.
     fn expect_free(
         &self,
         name: &str,
@@ -418,7 +418,7 @@ impl<'t> Frames<'t> {
         error.hint("follow its `relative_to` and `attached_to` from frame to frame")
     }
 
-    /// The pose of a model is that of its placement frame.
+    /// Makes the pose of a model that of its placement frame.
     fn place_model(&mut self, index: usize) -> Result<()> {
         let Frame { node, inner, .. } = self.all[index];
         let Some((inner, name)) =

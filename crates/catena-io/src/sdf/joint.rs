@@ -132,7 +132,7 @@ pub(super) fn read(file: &mut File<'_>, frame: usize) -> Result<Joint> {
 }
 
 impl Joint {
-    /// Fixed and ball joints have no coordinate along an axis.
+    /// Reads the axes that a file gives a fixed or ball joint, which has no coordinate along them.
     fn without_axes(&mut self, file: &mut File<'_>, node: Node<'_>) -> Result<()> {
         for tag in ["axis", "axis2"] {
             let Some(element) = only(node, tag)? else {

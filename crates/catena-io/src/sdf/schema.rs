@@ -175,7 +175,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// Elements of other vocabularies, such as `<drake:joint>`, are rejected only if they concern the motion.
+/// Rejects an unknown element; one of another vocabulary, such as `<drake:joint>`, only if it concerns the motion.
 fn unknown_child(
     node: Node<'_>,
     child: Node<'_>,

@@ -748,7 +748,7 @@ fn to_the_end(
 }
 
 impl Arguments {
-    /// The limit must be positive and finite.
+    /// Checks that the limit is positive and finite.
     fn check_limit(&self) -> Result<()> {
         match self.verify {
             Some(limit) if !(limit > 0.0 && limit.is_finite()) => Err(Error::new(

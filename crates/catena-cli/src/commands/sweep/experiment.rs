@@ -107,7 +107,7 @@ pub(super) fn words(study: &Study, values: &[f64]) -> Vec<String> {
     words
 }
 
-/// Every setting is an option of the command, with or without a value.
+/// Checks that every setting is an option of the command, with or without a value.
 pub(super) fn expect_settings(study: &Study) -> Result<()> {
     let command = &study.command;
     let mut options = match command == SIMULATE {
