@@ -46,7 +46,7 @@ pub enum Formulation {
 }
 
 impl Formulation {
-    /// All of them.
+    /// All formulations.
     pub const ALL: [Formulation; 12] = [
         Formulation::Lagrangian,
         Formulation::ConstraintForces,

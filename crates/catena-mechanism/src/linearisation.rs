@@ -947,7 +947,7 @@ mod tests {
         matrix(n, n, |i, j| entries[n * i + j])
     }
 
-    /// Equations with these matrices, whatever their model may be.
+    /// Equations with these matrices; the model is arbitrary.
     fn equations(mass: [f64; 2], damping: f64, stiffness: [f64; 4]) -> Linearisation {
         let model = catena::model::embedded::model("chain-2").expect("embedded");
         assert_eq!(model.nv(), 2);

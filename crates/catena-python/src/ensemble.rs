@@ -75,7 +75,7 @@ struct All {
 }
 
 impl All {
-    /// Some of the members.
+    /// A range of the members.
     fn part(&self, model: &Model, part: Range<usize>) -> Members<'_> {
         let (nq, nv) = (model.nq(), model.nv());
         let of = |part: &Range<usize>, size: usize| part.start * size..part.end * size;

@@ -15,7 +15,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Scheme; 3] = [
         Scheme::ArticulatedBodies,
         Scheme::Factorization,

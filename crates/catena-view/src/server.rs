@@ -182,7 +182,7 @@ impl Shared {
     }
 }
 
-/// A request as far as it matters.
+/// The parts of a request that are used.
 #[derive(Debug)]
 struct Request {
     method: String,

@@ -316,7 +316,8 @@ mod tests {
     use super::*;
     use catena::model::{ConstraintSpec, Dof, Law, RuleSpec, embedded};
 
-    /// Which kinds may replace a joint: a ball joint has a quaternion, so a coordinate that is referred to, or on which something acts, must stay.
+    /// Which kinds may replace a joint: a spherical joint has a quaternion, so a coordinate that is referred to, or on which something acts, must
+    /// stay.
     #[test]
     fn coordinates_that_are_needed_stay() {
         let of = |dof: Dof, rule: Option<RuleSpec>| {

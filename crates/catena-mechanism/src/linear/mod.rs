@@ -143,7 +143,7 @@ impl Mat {
         Mat::from_fn(rows, columns, |i, j| self[(row + i, column + j)])
     }
 
-    /// Some of its columns.
+    /// Consecutive columns of it.
     pub fn subcols(&self, first: usize, count: usize) -> Self {
         self.submatrix(0, first, self.rows, count)
     }

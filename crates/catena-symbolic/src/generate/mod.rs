@@ -55,7 +55,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them, with their names.
+    /// All languages, with their names.
     pub const ALL: [(&'static str, Language); 4] = [
         ("rust", Language::Rust),
         ("c", Language::C),

@@ -159,7 +159,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, by increasing order.
+    /// All methods with variable steps, by increasing order.
     pub const ALL: [Method; 5] = [
         Method::DormandPrince5,
         Method::Tsitouras5,
@@ -208,7 +208,7 @@ pub enum FixedMethod {
 }
 
 impl FixedMethod {
-    /// All of them.
+    /// All methods with a fixed step.
     pub const ALL: [FixedMethod; 3] = [
         FixedMethod::RungeKutta4,
         FixedMethod::SemiImplicitEuler,

@@ -45,9 +45,9 @@ pub struct Couplings<P = f64> {
 /// Source of the motion of a freedom of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is this independent freedom.
+    /// The freedom is this independent one.
     Independent(usize),
-    /// It is this [follower](Couplings::followers).
+    /// The freedom is this [follower](Couplings::followers).
     Follower(usize),
 }
 

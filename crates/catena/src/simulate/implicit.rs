@@ -57,7 +57,7 @@ pub enum NewtonMatrix {
     Tree,
     /// By LU of the whole matrix.
     Dense,
-    /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
+    /// A chain of spherical joints in Chou's implicit equations, by one of his schemes.
     Pendulum(Scheme),
     /// Any model, including loops, in redundant coordinates of its bodies, along the tree.
     Bodies(Formulation),

@@ -47,9 +47,9 @@ pub const CARD: Card = Card {
 /// Method for the multipliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// All of them together by an orthogonal decomposition: the most robust, O(m³).
+    /// All multipliers together by an orthogonal decomposition: the most robust, O(m³).
     CutLoops,
-    /// Loop by loop along the tree, O(n + m).
+    /// Multipliers loop by loop along the tree, O(n + m).
     AlongTree,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Squares<V> {
 /// Consecutive numbers of a result.
 #[derive(Clone, Copy, Debug)]
 struct Square {
-    /// The first of them.
+    /// Index of the first number.
     at: u32,
     /// Are all numbers zero?
     zero: bool,

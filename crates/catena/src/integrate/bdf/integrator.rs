@@ -54,7 +54,7 @@ pub struct Bdf {
     /// Order and size of the last step.
     pub(super) used_order: usize,
     pub(super) used_size: f64,
-    /// Number of steps of this size and order, including the present one, as far as it matters.
+    /// Number of steps of this size and order, including the present one, up to the most that is needed.
     pub(super) steady: usize,
     /// Whether order and size still grow with every step.
     pub(super) starting: bool,
