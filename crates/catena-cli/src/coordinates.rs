@@ -27,7 +27,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// All of them.
+    /// All quantities.
     pub const ALL: [Quantity; 4] = [
         Quantity::Position,
         Quantity::Velocity,

@@ -40,7 +40,7 @@ static ASKED: LazyLock<Asked> = LazyLock::new(|| {
     asked
 });
 
-/// Was the program started so that SIGHUP does not end it, as by `nohup`? Linux tells; elsewhere it is taken as not.
+/// Was the program started so that SIGHUP does not end it, as by `nohup`? Linux reports it; elsewhere it is assumed not.
 #[cfg(unix)]
 fn outlives_terminal() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -117,7 +117,7 @@ impl ModelOptions {
         }
     }
 
-    /// Where there is no model to change, none may be given.
+    /// Rejects changes of the model where there is none.
     pub fn expect_none(&self, why: &str) -> Result<()> {
         match *self == ModelOptions::default() {
             true => Ok(()),

@@ -6,7 +6,7 @@ use catena::error::{Error, ErrorKind};
 use catena::residual::within;
 use std::panic::{self, AssertUnwindSafe};
 
-/// Everything went well.
+/// Success.
 const GOOD: u8 = 0;
 /// A check or a verification failed.
 const FAILED: u8 = 1;
@@ -56,7 +56,7 @@ impl Outcome {
         }
     }
 
-    /// The first failed check or unusable input, as an error.
+    /// Returns the first failed check or unusable input as an error.
     pub fn expect_success(self) -> Result<(), Error> {
         match self.refusals.into_iter().chain(self.failures).next() {
             None => Ok(()),

@@ -129,7 +129,7 @@ pub fn make_folder(folder: &Path) -> Result<()> {
     })
 }
 
-/// The folder of a file must exist, before anything is computed that will be written into it.
+/// Checks that the folder of a file exists, before anything is computed that will be written into it.
 pub fn expect_folder(path: &Path) -> Result<()> {
     match path.parent() {
         Some(folder) if folder != Path::new("") && !folder.is_dir() => {

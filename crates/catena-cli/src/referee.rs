@@ -69,7 +69,7 @@ pub fn acceleration_error(
     dynamics.accuracy(state, effort, external, &found)
 }
 
-/// What the commands say where the accelerations of a tree have lost digits.
+/// Message of the commands where the accelerations of a tree have lost digits.
 pub const LOST: &str = "Large forces cancel here, or the inertia matrix is ill-conditioned: double precision loses digits.";
 
 /// A state that violates its constraints by no more, m or rad, m/s or rad/s, is closed to round-off.
@@ -83,8 +83,8 @@ pub fn is_closed(accuracy: Accuracy) -> bool {
     accuracy.violation <= ROUND_OFF
 }
 
-/// Which error of a closed chain must be within [`ALLOWED`]. For a state that its user closed to a few digits, only that of the arithmetic: the other one
-/// shows the effect of these digits.
+/// Which error of a closed chain must be within [`ALLOWED`]. For a state that its user closed to a few digits, only that of the arithmetic: the other
+/// one shows the effect of these digits.
 pub fn closed_error(accuracy: Accuracy) -> f64 {
     match is_closed(accuracy) {
         true => accuracy.error(),

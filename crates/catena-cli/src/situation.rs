@@ -123,7 +123,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// From one state to the other.
+    /// The largest changes from one state to the other.
     pub fn between(from: &State, to: &State) -> Self {
         Moved {
             positions: difference(&from.q, &to.q),

@@ -1,4 +1,4 @@
-//! Tables: text to the left, numbers with their decimal points in line.
+//! Tables: text left-aligned, numbers aligned at their decimal points.
 
 use crate::number;
 use catena::residual::largest_of;
@@ -135,7 +135,7 @@ impl Table {
     }
 }
 
-/// Pads numbers on the right so that, set to the right, their decimal points are in line.
+/// Pads numbers on the right so that, right-aligned, their decimal points are in line.
 fn aligned(cells: Vec<String>) -> Vec<String> {
     let tail = |cell: &str| {
         let whole = cell.find(['.', 'e']).unwrap_or(cell.len());

@@ -20,8 +20,8 @@ const TORQUE: f64 = 1.0;
 /// Writes a case with the responses of a model at random states, under random efforts and external loads.
 ///
 /// The states are those of [`State::random`] with `seed`, `seed` + 1, …; the expected values are computed in O(n) without fused
-/// operations, so that a case is the same on every processor of an architecture. Bodies
-/// are described about their mass centres, in catena's own body axes: the case holds the same system, not the same frames.
+/// operations, so that a case is the same on every processor of an architecture. Bodies are described about their mass centres,
+/// in catena's own body axes: the case holds the same system, not the same frames.
 pub fn export_case(name: &str, model: &Model, states: usize, seed: u64) -> Result<String> {
     if states == 0 {
         let message = "a case needs at least one state";

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! D_ik points from the barycentre of body i to its hinge towards body k; D_ii to its mass centre. Every hinge is taken as a
-//! ball joint here; for a sliding joint the current hinge point on the child is used.
+//! spherical joint here; for a sliding joint the current hinge point on the child is used.
 
 use super::multibody::Multibody;
 use super::report::Numbers;
@@ -95,7 +95,7 @@ pub(super) fn barycentres(multibody: &Multibody, response: &Response) -> Numbers
     Numbers::list(vectors.into_iter().map(Numbers::list))
 }
 
-/// K from D and, where every hinge is a ball, from catena's inertia matrix as well.
+/// K from D and, where every hinge is a spherical joint, from catena's inertia matrix as well.
 pub(super) fn rotational_inertia(
     multibody: &Multibody,
     response: &Response,
@@ -127,7 +127,7 @@ pub(super) fn rotational_inertia(
 
 /// K as the inertia matrix of the bodies' absolute angular velocities, the translation of the root eliminated.
 ///
-/// The rate of a ball joint in child axes is Rᵀ (ω − ω of the parent), so Wᵀ I W with that W is the inertia matrix of the
+/// The rate of a spherical joint in child axes is Rᵀ (ω − ω of the parent), so Wᵀ I W with that W is the inertia matrix of the
 /// angular velocities ω and, in a floating tree, of the velocity of the root's hinge point.
 fn by_inertia_matrix(
     multibody: &Multibody,

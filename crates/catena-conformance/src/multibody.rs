@@ -36,7 +36,7 @@ pub(super) struct Multibody {
     pub bodies: Vec<usize>,
     /// Catena's number of the child of each joint of the case.
     pub children: Vec<usize>,
-    /// Of the loops' constraints.
+    /// Stabilisation of the loops' constraints.
     pub stabilisation: Stabilisation,
 }
 

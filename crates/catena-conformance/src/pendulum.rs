@@ -1,4 +1,4 @@
-//! Chou's n-body pendulum, a chain of ball joints on a fixed pivot: kind `pendulum_sim`.
+//! Chou's n-body pendulum, a chain of spherical joints on a fixed pivot: kind `pendulum_sim`.
 //!
 //! The case describes every body by its absolute orientation and angular velocity, catena by those relative to the body
 //! before it. With a_i from the outboard to the inboard joint of body i and r_i from the outboard joint to its mass centre,

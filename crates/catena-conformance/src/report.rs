@@ -267,7 +267,7 @@ impl Comparison {
     }
 }
 
-/// The expected numbers and their paths, which must have the shape of the computed ones.
+/// Reads the expected numbers and their paths, which must have the shape of the computed ones.
 fn read_like(
     expected: &Element<'_>,
     shape: &Numbers,

@@ -71,7 +71,7 @@ pub(super) struct BodyMotion {
 pub(super) struct Response {
     /// Accelerations of the joints.
     pub vdot: Vec<f64>,
-    /// By catena's body number; 0 is the ground.
+    /// Motions of the bodies, by catena's body number; 0 is the ground.
     pub bodies: Vec<BodyMotion>,
     /// Whether the loads in the joints are known.
     ///

@@ -23,7 +23,7 @@ pub(super) fn read_chain(model: &Element<'_>) -> Result<Model> {
     model.build(&builder)
 }
 
-/// The model has the form that the kind of the case requires.
+/// Checks that the model has the form that the kind of the case requires.
 pub(super) fn expect_kind(model: &Object<'_>, wanted: &str) -> Result<()> {
     let kind = model.require("kind")?;
     let found = kind.text()?;

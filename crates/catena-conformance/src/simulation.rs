@@ -27,10 +27,10 @@ const TOLERANCES: Tolerances = Tolerances {
     absolute: 1e-14,
 };
 
-/// A run that takes more steps than this is abandoned,
+/// A run that takes more steps than this is abandoned.
 const MOST_STEPS: u64 = 100_000;
 
-/// and after this many, one that at its pace so far would take twice as many.
+/// After this many steps a run that would take twice [`MOST_STEPS`] at its pace so far is abandoned, too.
 const PACE_KNOWN: u64 = 1000;
 
 /// Least noise of a quantity, relative to its scale over the run.
@@ -52,7 +52,7 @@ pub(super) struct Run<'a> {
     pub initial: State,
     pub inputs: Inputs,
     pub instants: Vec<Instant<'a>>,
-    /// Of the constraints; without, states are projected onto them.
+    /// Stabilisation of the constraints; without it, states are projected onto them.
     pub stabilisation: Stabilisation,
     pub view: Box<View>,
 }

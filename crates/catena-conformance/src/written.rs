@@ -33,7 +33,7 @@ impl Written {
         Written::Text(text.into())
     }
 
-    /// As JSON, with a newline at the end.
+    /// The value as JSON, with a newline at the end.
     pub(super) fn to_json(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, 0);

@@ -440,7 +440,7 @@ fn run(input: &[u8], format: &str) -> bool {
     found.is_ok()
 }
 
-/// Any numbers as state and input of an arm, of an arm on a free base, and of ball joints: single and in a batch.
+/// Any numbers as state and input of an arm, of an arm on a free base, and of spherical joints: single and in a batch.
 fn state(input: &[u8]) -> bool {
     let numbers: Vec<f64> = input
         .chunks_exact(8)

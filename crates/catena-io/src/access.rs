@@ -21,7 +21,7 @@ impl Source {
         Place::new(Arc::clone(&self.file), line)
     }
 
-    /// Text that is not of the expected form.
+    /// The error for text that is not of the expected form.
     pub fn error(&self, line: usize, message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Syntax, message).at(self.place(line))
     }
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Every key is one of these, and none is repeated.
+    /// Checks that every key is one of these and none is repeated.
     pub fn expect_keys(&self, known: &[&str]) -> Result<()> {
         for (index, entry) in self.entries.iter().enumerate() {
             let label = self.label(&entry.key);

@@ -11,7 +11,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Those of a text that came from this file.
+    /// The lines of a text that came from this file.
     pub fn new(file: &str, text: &str) -> Self {
         let after_newline = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut lines = Lines {

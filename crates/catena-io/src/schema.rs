@@ -165,7 +165,7 @@ pub(crate) fn read(
     Ok(builder)
 }
 
-/// The keys of the file are known, its format is ours; returns whether its angles are in degrees.
+/// Checks the keys and the format of a file; returns whether its angles are in degrees.
 fn in_degrees(root: &Node, source: &Source) -> Result<bool> {
     let file = Table::new(source, String::new(), root)?;
     let Some(format) = file.get("format") else {

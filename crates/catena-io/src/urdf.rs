@@ -193,7 +193,7 @@ impl Reading<'_> {
         Ok(self.builder)
     }
 
-    /// More than one root is rejected here; a missing root, unknown and repeated names are reported by the builder.
+    /// Rejects more than one root; a missing root, unknown and repeated names are reported by the builder.
     fn one_root(&self) -> Result<()> {
         let mut known: HashSet<&str> = self.builder.links.iter().map(|l| &l.name[..]).collect();
         if self.ground_is_a_link {

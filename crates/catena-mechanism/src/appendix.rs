@@ -27,7 +27,7 @@ use catena::error::{Error, ErrorKind, Result};
 /// A solution by corrections is accepted if the equations hold to this, relative to their largest terms.
 pub(crate) const ACCEPTED: f64 = 1e-12;
 
-/// By a complete orthogonal decomposition from a pivoted QR.
+/// Solves by a complete orthogonal decomposition from a pivoted QR.
 pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
     let b = metric.factor.lower_of(&metric.hinges);
@@ -69,7 +69,7 @@ pub(crate) fn by_qr(equations: &Equations) -> Result<Solved> {
     })
 }
 
-/// By the singular value decomposition.
+/// Solves by the singular value decomposition.
 pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
     let metric = Metric::new(equations)?;
     let b = metric.factor.lower_of(&metric.hinges);
@@ -114,7 +114,7 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
     })
 }
 
-/// By the proximal iteration.
+/// Solves by the proximal iteration.
 pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
     let h = hinges(equations);
     let j = inertia(equations);
@@ -275,8 +275,7 @@ mod tests {
     use crate::equations::Row;
     use catena::spatial::{Mat3, Vec3};
 
-    /// A row that turns a body and one that moves it, by the closed form; in another orientation the body has the same compliance, and twice the
-    /// inertia has half of it.
+    /// A torque row and a force row against the closed form; the compliance does not depend on the orientation, and twice the inertia has half of it.
     #[test]
     fn compliance_is_that_of_the_mean_moment_in_any_orientation() {
         let principal = |factor: f64| Mat3 {

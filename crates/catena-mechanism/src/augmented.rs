@@ -374,7 +374,7 @@ mod tests {
     use catena::spatial::{Mat3, Vec3};
     use catena::{Model, State};
 
-    /// A random tree of ball joints on a free root.
+    /// A random tree of spherical joints on a free root.
     fn floating(seed: u64) -> Model {
         let mut builder: ModelBuilder = embedded::random_tree(6, seed);
         let root = builder.joints[0].child.clone();

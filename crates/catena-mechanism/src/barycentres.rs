@@ -33,7 +33,7 @@ pub struct AugmentedBodies {
 }
 
 impl AugmentedBodies {
-    /// At the position of `kinematics`.
+    /// The augmented bodies at the position of `kinematics`.
     pub fn new(model: &Model, kinematics: &Kinematics<f64>) -> Result<Self> {
         if let Some(why) = why_not(model) {
             return Err(Error::new(
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// K ω̇ = ū₂ for ball joints, with ω̇ from forward dynamics, under weight, a pull at every mass centre and torques.
+    /// K ω̇ = ū₂ for spherical joints, with ω̇ from forward dynamics, under weight, a pull at every mass centre and torques.
     #[test]
     fn rotations_obey_the_closed_form() {
         for seed in 1..=20 {

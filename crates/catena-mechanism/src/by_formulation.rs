@@ -17,7 +17,7 @@ pub struct ByFormulation {
 }
 
 impl ByFormulation {
-    /// With loops kept closed, or with violations that decay. Dry friction is left to the run: it is part of its efforts.
+    /// A formulation with loops kept closed, or with violations that decay. Dry friction is left to the run: it is part of its efforts.
     pub fn new(model: &Model, formulation: Formulation, drift: Drift) -> Self {
         let smooth = |_: usize, [damping, _]: [f64; 2]| [damping, 0.0];
         let mut mechanism = Mechanism::new(&model.clone().with_friction(smooth));

@@ -322,8 +322,8 @@ mod tests {
         assert_eq!(sum.len(), 6);
     }
 
-    /// A solver that leaves a share of the error each time: corrections go on as long as each leaves less than 0.7 of it, or until two in turn do not;
-    /// the best is kept, with the sum of what came before it.
+    /// A solver that leaves a fraction of the error each time: corrections continue while each leaves less than 0.7 of it, and end after two in turn
+    /// that do not; the best solution is kept, with the sum of the solutions up to it.
     #[test]
     fn corrections_go_on_while_they_help() {
         let equations = Equations {
@@ -352,7 +352,7 @@ mod tests {
             let left = share.powi(corrections as i32 + 1);
             assert!((found.x[3] - 2.0 * (1.0 - left)).abs() < 1e-14, "{share}");
             assert_eq!(found.residual, found.reachable);
-            // of solutions 2 (1 − sᵏ)
+            // the sum of the solutions 2 (1 − sᵏ)
             let steps = (1..=corrections as i32 + 1).map(|k| 2.0 * (1.0 - share.powi(k)));
             assert!((sum - steps.sum::<f64>()).abs() < 1e-13, "{share}: {sum}");
         }
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(with(1e-9, 9).0.corrections, 1);
     }
 
-    /// Free accelerations are forces by masses, the largest of them; torques and bodies without mass do not count.
+    /// Free accelerations are forces divided by masses, the largest of them; torques and bodies without mass do not count.
     #[test]
     fn free_accelerations() {
         let equations = Equations {

@@ -46,7 +46,7 @@ pub enum Formulation {
 }
 
 impl Formulation {
-    /// All of them.
+    /// All formulations.
     pub const ALL: [Formulation; 12] = [
         Formulation::Lagrangian,
         Formulation::ConstraintForces,
@@ -705,7 +705,7 @@ mod tests {
         );
     }
 
-    /// Numbers of wrong length, numbers that are none, and a spring without length.
+    /// Vectors of the wrong length, NaN, and a spring of length zero.
     #[test]
     fn wrong_input_is_told() {
         let model = embedded::model("four-bar-1").expect("embedded");
@@ -746,7 +746,7 @@ mod tests {
         );
     }
 
-    /// Force elements act beside external wrenches, and without them: forward dynamics of the tree has them, too.
+    /// Force elements act with and without external wrenches, as in forward dynamics of the tree.
     #[test]
     fn force_elements_and_wrenches_add_up() {
         let mut builder = embedded::builder("chain-3").expect("embedded");
@@ -835,7 +835,7 @@ mod tests {
         }
     }
 
-    /// Three of the rows of a four-bar depend on others, which every formulation that finds the rank says.
+    /// Three of the rows of a four-bar depend on others: every formulation that determines the rank finds that.
     #[test]
     fn ranks_of_dependent_rows() {
         let model = embedded::model("four-bar-1").expect("embedded");
@@ -949,7 +949,7 @@ mod tests {
                 "{name}: {wrong}"
             );
         }
-        // two drives of one motion share what it takes, with the least squares: both feel it alike
+        // two drives of one motion share its effort with minimum norm: equally, since both move at the same rate
         let mut two = Mechanism::driving(&model, &[0, 2]).expect("possible");
         let shared = two
             .efforts(Formulation::CutLoops, 0.0, &state, &[0.5, -0.5, 0.5], &[])
@@ -961,7 +961,7 @@ mod tests {
         );
     }
 
-    /// A point mass has no inertia of its own: every formulation finds how it swings, and says what it did about that.
+    /// A point mass has no inertia tensor: every formulation finds its motion, and reports how it treated the missing inertia.
     #[test]
     fn point_masses_swing() {
         use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder};
@@ -1002,7 +1002,7 @@ mod tests {
         }
     }
 
-    /// Dense matrices have a largest size; formulations without them go on.
+    /// Dense matrices are limited in size; formulations without them have no such limit.
     #[test]
     fn large_mechanisms_are_refused_where_matrices_are_dense() {
         let model = embedded::model("chain-600").expect("embedded");

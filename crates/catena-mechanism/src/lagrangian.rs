@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use catena::spatial::Vec3;
 
-    /// A rod, a point mass and a body without mass get what they lack, a solid body gets nothing; all of it in proportion to the unit of mass.
+    /// A rod, a point mass and a body without mass get δ where they lack inertia, a solid body gets none; all in proportion to the unit of mass.
     #[test]
     fn only_what_is_singular_is_shifted_and_units_do_not_matter() {
         let body = |mass: f64, [x, y, z]: [f64; 3]| {
@@ -271,7 +271,7 @@ mod tests {
         let shifted: Vec<[bool; 2]> = one.iter().map(|own| own.map(|x| x > 0.0)).collect();
         let [solid, turning, moving] = [[false, false], [true, false], [false, true]];
         assert_eq!(shifted, [solid, solid, turning, turning, moving]);
-        // far below what bodies have
+        // far below the inertia of the bodies
         assert!(one.iter().flatten().all(|x| *x < 1e-3), "{one:?}");
         for power in [-15, 15] {
             let unit = 4f64.powi(power);
@@ -308,7 +308,7 @@ mod tests {
         // the inverse of [2 1; 1 4] is [4 −1; −1 2]/7, that of [3 −1; −1 −2] is [2 −1; −1 −3]/7, of which the estimate finds the first column
         assert!(near(of(2, &full, &[2.0, 1.0, 4.0], &[1; 2]), 25.0 / 7.0));
         assert!(near(of(2, &full, &[3.0, -1.0, -2.0], &[1, -1]), 12.0 / 7.0));
-        // where every column of the inverse has a sum of zero but one, its largest entry leads on: [1 1; 1 −1] halves
+        // all columns of the inverse but one have a sum of zero: the largest entry selects the next column; the inverse of [1 1; 1 −1] is half of it
         assert!(near(of(2, &full, &[1.0, 1.0, -1.0], &[1, -1]), 2.0));
     }
 

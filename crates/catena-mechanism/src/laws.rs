@@ -1,7 +1,7 @@
 //! Laws of closed mechanisms, checked at random closed positions by independent methods.
 //!
-//! They complement the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is set at rest or in motion at closed states that
-//! assembly finds from random guesses, under random efforts. Positions at or near dead points are left out: there accelerations and multipliers
+//! They complement the laws of trees in [`catena::laws`], with the same kind of results. A mechanism is set at rest or in motion at closed states
+//! that assembly finds from random guesses, under random efforts. Positions at or near dead points are left out: there accelerations and multipliers
 //! are not determined to the accuracy that the laws require.
 
 use crate::{Formulation, Mechanism, Solution};
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Damping and friction, springs not: Σ (d v + f sign v) v.
+    /// Damping and friction dissipate, springs do not: Σ (d v + f sign v) v.
     #[test]
     fn power_that_is_dissipated() {
         let model = four_bar(passive(), None);
@@ -357,7 +357,7 @@ mod tests {
         assert!((power - wanted).abs() < 1e-12, "{power} {wanted}");
     }
 
-    /// The laws hold with passive forces and rotors; that of no work is left out where a driver does some.
+    /// The laws hold with passive forces and rotors; the law that loads do no work is left out where a driver does work.
     #[test]
     fn laws_of_mechanisms_with_passive_forces() {
         for (rate, count) in [
@@ -368,7 +368,7 @@ mod tests {
             for law in &found {
                 assert!(law.holds(), "{law:?}");
             }
-            // well-conditioned: what formulations may differ by is not widened
+            // well-conditioned: the allowed difference of formulations is not widened
             let compared = |law: &&LawResult| law.law == "motion and loads of closed chains";
             assert!(
                 found

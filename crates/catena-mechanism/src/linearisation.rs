@@ -13,8 +13,9 @@
 //! In a tree Z = 1. In a closed chain the derivatives are those of the accelerations with their multipliers, so K contains the contribution of
 //! the loop loads. The independent freedoms are chosen by pivoting: those on which the others depend least strongly.
 //!
-//! The equilibrium is found by Newton's method on the residual efforts, with Levenberg-Marquardt damping. A guess from which it does not converge is replaced by the position where the mechanism settles in overdamped
-//! motion, then by others around the guess. Where D = 0 and K is symmetric the modes are those of K x = ω² M x, with real ω²; otherwise those of A.
+//! The equilibrium is found by Newton's method on the residual efforts, with Levenberg-Marquardt damping. A guess from which it does not converge is
+//! replaced by the position where the mechanism settles in overdamped motion, then by others around the guess. Where D = 0 and K is symmetric the
+//! modes are those of K x = ω² M x, with real ω²; otherwise those of A.
 
 use crate::dense::RANK_TOLERANCE;
 use crate::linear::{Mat, Svd};
@@ -661,7 +662,7 @@ pub(crate) fn normalised(mut shape: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     shape
 }
 
-/// With nonholonomic rows, equations of second order in the independent freedoms do not describe the motion.
+/// Rejects nonholonomic rows: equations of second order in the independent freedoms do not describe such a motion.
 fn refuse_velocity_rows(model: &Model) -> Result<()> {
     model
         .expect_position_rows("a linearisation in independent coordinates")
@@ -838,7 +839,7 @@ fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisat
     Ok(made)
 }
 
-/// Where rows lose rank the motion has branches, and no linear equations describe it.
+/// Rejects a state where rows lose rank: the motion has branches there, and no linear equations describe it.
 fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
     let Motion::Closed(chain) = motion else {
         return Ok(());
@@ -946,7 +947,7 @@ mod tests {
         matrix(n, n, |i, j| entries[n * i + j])
     }
 
-    /// Equations with these matrices, whatever their model may be.
+    /// Equations with these matrices; the model is arbitrary.
     fn equations(mass: [f64; 2], damping: f64, stiffness: [f64; 4]) -> Linearisation {
         let model = catena::model::embedded::model("chain-2").expect("embedded");
         assert_eq!(model.nv(), 2);
@@ -1005,7 +1006,7 @@ mod tests {
         }
     }
 
-    /// Damping below 10⁻⁹ √(k m) is none, and so is a difference between K and Kᵀ below 10⁻⁹ k.
+    /// Damping below 10⁻⁹ √(k m) counts as none, and so does a difference between K and Kᵀ below 10⁻⁹ k.
     #[test]
     fn symmetric_up_to_round_off() {
         let is_symmetric = |damping: f64, skew: f64| {
@@ -1031,7 +1032,7 @@ mod tests {
         found.effort = vec![-6.0, 1.0];
         let expected = skew / (3000.0 + (400.0 + 3.0) * 5.0);
         assert!((residual(&found) / expected - 1.0).abs() < 1e-6);
-        // with the same slopes, but frequencies that cannot be told from zero, terms are what is left
+        // with the same derivatives, but frequencies indistinguishable from zero, only the terms are left as a scale
         let mut none = equations([1.0, 1.0], 0.0, [0.0; 4]);
         assert_eq!(residual(&none), 0.0);
         none.effort = vec![2.0, 0.0];
@@ -1106,7 +1107,7 @@ mod tests {
         assert!(normalised(Vec::new()).is_empty());
     }
 
-    /// An error made in A is told relative to the slope of its block, or to what the other block and the efforts make of it.
+    /// An error in A is reported relative to the entries of its block, or to the scale that the other block and the efforts give.
     #[test]
     fn errors_of_slopes_are_relative() {
         let linear = |damping: f64, effort: f64| {
@@ -1188,7 +1189,7 @@ mod tests {
         assert!(found.state.q[0].abs() < 1e-15);
     }
 
-    /// Every refusal in its own words.
+    /// Every rejection has its own message.
     #[test]
     fn refusals() {
         let told = |error: Error| error.to_string();

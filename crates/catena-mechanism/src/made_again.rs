@@ -242,7 +242,7 @@ mod tests {
     use catena::model::{Inertial, ModelBuilder};
     use catena::spatial::{Pose, Sym3};
 
-    /// A joint that becomes one with more freedoms has the body where it was, with the springs and dampers that its freedoms had.
+    /// A joint replaced by one with more freedoms keeps the pose of the body, and the springs and dampers of its freedoms.
     #[test]
     fn weaker_joints_have_the_same_positions() {
         use JointKind::{

@@ -11,13 +11,13 @@
 //!
 //! (2) holds along (1), so Z x stays in it. With nonholonomic rows, x has more increments of position than of velocity.
 //!
-//! Where the positions of such a motion are not known, [`SteadyMotion::near`] searches for them: velocities are given, and Newton's method changes positions
-//! along (2) until v̇ = 0, by minimum-norm steps where the motion does not depend on some of them. This finds the relative equilibria of rotating systems: a
-//! governor, a conical pendulum.
+//! Where the positions of such a motion are not known, [`SteadyMotion::near`] searches for them: velocities are given, and Newton's method changes
+//! positions along (2) until v̇ = 0, by minimum-norm steps where the motion does not depend on some of them. This finds the relative equilibria of
+//! rotating systems: a governor, a conical pendulum.
 //!
 //! A steady motion has zero eigenvalues: for positions on which nothing depends, and for velocities that nothing changes. They form Jordan chains (a
-//! larger velocity leads ever further away), whose round-off would spoil small eigenvalues; so the null space of A is split off first, repeatedly until
-//! the rest is regular:
+//! larger velocity leads ever further away), whose round-off would contaminate small eigenvalues; so the null space of A is split off first,
+//! repeatedly until the rest is regular:
 //!
 //! ```text
 //! Qᵀ A Q = [0 C; 0 A'],   Q = [null space of A, its complement]                                             (4)
@@ -110,7 +110,7 @@ struct Regular {
 }
 
 impl SteadyMotion {
-    /// About the motion that passes this state under these efforts. Dry friction is left out: its derivative is zero.
+    /// The linear equations about the motion that passes this state under these efforts. Dry friction is left out: its derivative is zero.
     pub fn new(model: &Model, state: &State, effort: &[f64]) -> Result<Self> {
         if model.couplings().is_some() {
             return Err(Error::new(
@@ -229,8 +229,8 @@ impl SteadyMotion {
         })
     }
 
-    /// About a motion with the velocities of `guess`, at positions near its own, which are found. In closed chains the velocities are replaced by the
-    /// nearest ones that keep the loops closed there.
+    /// The equations about a motion with the velocities of `guess`, at positions found near its own. In closed chains the velocities are replaced by
+    /// the nearest ones that keep the loops closed there.
     pub fn near(model: &Model, guess: &State, effort: &[f64]) -> Result<Self> {
         let first = Search::new(model, guess.clone(), effort)?;
         let (mut best, mut from_guess) = (first, true);

@@ -133,7 +133,7 @@ impl Painter<'_> {
         }
     }
 
-    /// A part of the picture outside which nothing is drawn; its coordinates are those around it.
+    /// Draws a part of the picture outside which nothing is drawn; its coordinates are those around it.
     fn region(&mut self, node: Node<'_, '_>) -> Result<()> {
         let get = |name: &str| number(node, name);
         let rect = Rect::from_xywh(get("x")?, get("y")?, get("width")?, get("height")?);

@@ -75,8 +75,9 @@ impl View {
         }
     }
 
-    /// The default view of a motion follows a floating tree that moves farther than its own size; the direction against gravity is up; a planar motion is seen along the plane's normal, without
-    /// perspective and as sticks; any other from the front, a little from the side and above, in perspective.
+    /// The default view of a motion follows a floating tree that moves farther than its own size; the direction against gravity is up; a planar
+    /// motion is seen along the plane's normal, without perspective and as sticks; any other from the front, a little from the side and above, in
+    /// perspective.
     pub fn of(model: &Model, states: &[State]) -> Result<Self> {
         let gravity = model.gravity();
         let up = if gravity.norm() > 0.0 {
@@ -578,7 +579,7 @@ fn colour(rgb: [f64; 3], light: f64, strength: f64) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// From metres in the camera's picture to pixels.
+/// The map from metres in the camera's picture to pixels.
 struct Window {
     middle: [f64; 2],
     origin: [f64; 2],

@@ -70,7 +70,7 @@ impl<'a, 'py> Call<'a, 'py> {
         done.map_err(|error| self.explained(&error, 0))
     }
 
-    /// The states of a batch, in lanes on all threads: in portions, so that the program can be interrupted.
+    /// Computes the states of a batch in lanes on all threads, in portions, so that the program can be interrupted.
     pub fn lanes(
         &self,
         out: &mut [f64],
@@ -106,7 +106,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// Every state on its own, one or many, on all threads: the function fills the numbers of state k.
+    /// Computes every state separately, one or many, on all threads: the function fills the numbers of state k.
     pub fn each(
         &self,
         out: &mut [f64],
@@ -346,7 +346,7 @@ fn normalise(p: &mut [f64]) {
 pub struct Wrenches<'py>(Vec<(String, Numbers<'py>)>);
 
 impl<'py> Wrenches<'py> {
-    /// From a dictionary of names.
+    /// The wrenches in a dictionary of names.
     pub fn new(
         py: Python<'py>,
         built: &Built,
@@ -412,7 +412,7 @@ impl<'py> Wrenches<'py> {
 pub struct Pushes<'a>(Vec<(&'a catena::model::FrameInfo, Rows<'a>)>);
 
 impl Pushes<'_> {
-    /// The wrenches on all bodies at state k, which is the one in the workspace; none if there are none.
+    /// Computes the wrenches on all bodies at state k, which is the one in the workspace; zero where none act.
     pub fn external(
         &self,
         work: &mut CallWork,
@@ -438,7 +438,7 @@ impl Pushes<'_> {
         self.0.is_empty()
     }
 
-    /// Those of one state, as the algorithms take them.
+    /// The wrenches of one state, as the algorithms take them.
     pub fn single(&self, work: &mut CallWork, k: usize) -> Result<Vec<Force<f64>>> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -474,7 +474,7 @@ pub fn all_external(
     Ok(numbers.chunks_exact(6).map(force).collect())
 }
 
-/// An array whose numbers a function fills for every state on its own.
+/// An array whose numbers a function fills for every state separately.
 pub fn filled<'py>(
     call: &Call<'_, 'py>,
     shape: &[usize],

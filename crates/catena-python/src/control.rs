@@ -1,4 +1,4 @@
-//! Controllers that Python asks for: functions of Python, called or traced, and those of the library by their description.
+//! Controllers requested from Python: functions of Python, called or traced, and those of the library by their description.
 
 use crate::array::{kind_of, plain, wrong_shape};
 use crate::error::{raise, refuse};
@@ -26,7 +26,7 @@ pub struct Raised(Arc<Kept>);
 #[derive(Default)]
 struct Kept {
     error: Mutex<Option<PyErr>>,
-    /// Whether there is one: asked at every step.
+    /// Whether there is one: checked at every step.
     is_some: AtomicBool,
 }
 
@@ -132,7 +132,7 @@ fn ask(
         Some(measured) => function.bind(py).call1((t, &q, &v, measured))?,
         None => function.bind(py).call1((t, &q, &v))?,
     };
-    // it may be one of the two
+    // the function may return one of its arguments
     let given = plain(py, "the value returned by the control function", &given)?;
     if given.shape() != [tau.len()] {
         let expected = format!("({},)", tau.len());

@@ -752,7 +752,7 @@ impl PyModel {
             for (k, row) in inertia.iter().enumerate() {
                 rest[10 + 3 * k..13 + 3 * k].copy_from_slice(row);
             }
-            // there it is counted from the first body, here from the world's origin
+            // the centre is relative to the first body there, and to the world's origin here
             let centre = d.mechanical_state(state)?.centre;
             rest[6..9].copy_from_slice(&centre.to_array());
             Ok(())
@@ -887,7 +887,7 @@ impl PyModel {
             let (built, rows, delta) = (&*built, q.view(), delta.view());
             filled(&call, &[nq], out, |work, k, out| {
                 built.put(work, rows.row(k), &[]);
-                work.dynamics.kinematics(&work.state, delta.row(k))?; // refuses what is not finite
+                work.dynamics.kinematics(&work.state, delta.row(k))?; // rejects non-finite numbers
                 work.state.step(&built.model, delta.row(k));
                 out.copy_from_slice(&work.state.q);
                 Ok(())

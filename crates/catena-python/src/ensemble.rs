@@ -59,7 +59,7 @@ fn family_code(nominal: &Model, members: &[Model]) -> Result<Option<FamilyCode>>
 /// Members that are computed at once at first.
 const FIRST: usize = 256;
 
-/// The same, where functions of Python are called.
+/// Members that are computed at once at first, where functions of Python are called.
 const FEW: usize = 8;
 
 /// Arguments of all members.
@@ -75,7 +75,7 @@ struct All {
 }
 
 impl All {
-    /// Some of the members.
+    /// A range of the members.
     fn part(&self, model: &Model, part: Range<usize>) -> Members<'_> {
         let (nq, nv) = (model.nq(), model.nv());
         let of = |part: &Range<usize>, size: usize| part.start * size..part.end * size;

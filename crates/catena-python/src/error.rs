@@ -131,7 +131,7 @@ fn in_python(advice: &str) -> String {
     })
 }
 
-/// A time that must be finite.
+/// Checks that a time is finite.
 pub fn instant(py: Python<'_>, time: f64) -> PyResult<()> {
     match time.is_finite() {
         true => Ok(()),

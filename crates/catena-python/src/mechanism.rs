@@ -84,7 +84,7 @@ pub fn situation<'py>(
     })
 }
 
-/// The formulation of this name, if one is asked for.
+/// The formulation of this name, if one is requested.
 pub fn formulation(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Formulation>> {
     let Some(name) = name else {
         return Ok(None);

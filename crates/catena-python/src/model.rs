@@ -181,7 +181,7 @@ impl Built {
         locked(&self.works).push(work);
     }
 
-    /// A workspace for many states, on as many threads as were asked for.
+    /// A workspace for many states, on as many threads as requested.
     pub fn batch(&self) -> (usize, Box<Batch>) {
         let threads = match THREADS.load(Ordering::Relaxed) {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -266,7 +266,7 @@ pub fn position_place(model: &Model, of_tree: usize) -> usize {
     }
 }
 
-/// Likewise of a freedom.
+/// The place of an independent freedom of the tree, or of the next one after it, among the model's freedoms.
 fn freedom_place(model: &Model, of_tree: usize) -> usize {
     match model.couplings() {
         None => of_tree,

@@ -323,7 +323,7 @@ impl StudyData {
 }
 
 impl StudyData {
-    /// Computes samples on so many threads; in any order.
+    /// Computes samples on this many threads, in any order.
     fn compute(&self, py: Python<'_>, samples: &[usize], threads: usize) -> PyResult<Vec<Sample>> {
         let mut watch = Watch::new();
         let mut found = Vec::new();

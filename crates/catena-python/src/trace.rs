@@ -15,7 +15,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// Another one of this trace.
+    /// Another term of this trace.
     fn with(&self, expr: Expr) -> Term {
         Term {
             expr,
@@ -23,7 +23,7 @@ impl Term {
         }
     }
 
-    /// The expressions of some, as long as their trace lasts.
+    /// The expressions of some terms, as long as their trace lasts.
     fn usable<const N: usize>(py: Python<'_>, terms: [&Term; N]) -> PyResult<[Expr; N]> {
         match terms.iter().all(|term| term.expr.is_usable()) {
             true => Ok(terms.map(|term| term.expr)),

@@ -15,7 +15,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Scheme; 3] = [
         Scheme::ArticulatedBodies,
         Scheme::Factorization,
@@ -49,7 +49,7 @@ impl Accelerations {
         }
     }
 
-    /// v̇ under these efforts.
+    /// Computes v̇ under these efforts.
     pub fn find(
         &mut self,
         scheme: Scheme,

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | random | independent numbers |
 //! | Latin hypercube | one sample in each of N slices of every axis (McKay, Beckman & Conover 1979) |
-//! | Sobol | Sobol's sequence with the direction numbers of Joe & Kuo (2008), shifted at random in its binary digits |
+//! | Sobol | Sobol's sequence with the direction numbers of Joe & Kuo (2008) and a random digital shift |
 //! | Saltelli | for sensitivity indices: two such samples A and B, and A with each column taken from B in turn (Saltelli 2002) |
 
 use catena::random::Random;
@@ -102,7 +102,7 @@ pub enum Points {
     Sobol {
         /// Direction numbers of each axis.
         directions: Vec<Vec<u64>>,
-        /// Binary digits that are changed, by axis.
+        /// Digital shift of each axis: the binary digits that are flipped.
         shifts: Vec<u64>,
     },
 }
@@ -175,7 +175,7 @@ impl Points {
         }
     }
 
-    /// Sobol's sequence, its binary digits changed at random: the same ones in all points, so that the points stay evenly
+    /// Sobol's sequence with a random digital shift: the same binary digits are flipped in all points, which stay evenly
     /// spread. At most 1000 dimensions.
     pub fn sobol(dimensions: usize, seed: u64) -> Self {
         assert!(dimensions <= MOST_DIMENSIONS, "{dimensions} dimensions");

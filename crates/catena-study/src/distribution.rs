@@ -10,30 +10,30 @@ use std::f64::consts::{PI, SQRT_2};
 /// Distribution of the values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spread {
-    /// Equally likely between two bounds.
+    /// Uniform between two bounds.
     Uniform {
         /// Lower bound.
         low: f64,
         /// Upper bound.
         high: f64,
     },
-    /// Its logarithm is equally likely between those of two positive bounds.
+    /// Its logarithm is uniform between those of two positive bounds.
     LogUniform {
         /// Lower bound.
         low: f64,
         /// Upper bound.
         high: f64,
     },
-    /// Gauss's distribution, cut off at the bounds.
+    /// Normal distribution, truncated at the bounds.
     Normal {
-        /// Mean, before it is cut off.
+        /// Mean before truncation.
         mean: f64,
-        /// Standard deviation, before it is cut off.
+        /// Standard deviation before truncation.
         deviation: f64,
         /// Lower and upper bound; infinite where there is none.
         bounds: (f64, f64),
     },
-    /// Its logarithm is normal; cut off at the bounds.
+    /// Its logarithm is normal; truncated at the bounds.
     LogNormal {
         /// Median.
         median: f64,
@@ -59,7 +59,7 @@ pub enum Spread {
     Listed,
 }
 
-/// The share of a standard normal distribution below z.
+/// Φ(z), the cumulative distribution function of the standard normal distribution.
 fn normal_share(z: f64) -> f64 {
     0.5 * erfc(-z / SQRT_2)
 }
@@ -287,7 +287,7 @@ mod tests {
                 10.0,
             ),
             (normal(1.0, 2.0, open), 0.975, 1.0 + 2.0 * 1.959963984540054),
-            // half of it is cut off
+            // truncated to one half
             (
                 normal(0.0, 1.0, (0.0, f64::INFINITY)),
                 0.5,

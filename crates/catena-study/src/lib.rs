@@ -8,8 +8,9 @@
 //! study file → Study → index → values → Experiment → measures → Journal → results, Summary, sensitivity
 //! ```
 //!
-//! [`optimize`] searches for values that minimise a measure. A [`Ledger`] keeps track of missing samples; [`carry_out`] runs them on several threads, and other machines may run them, too. A [`Journal`] stores
-//! each as soon as it is computed, and survives a kill; [`write_results`] sorts them into one file. This crate does not know what an experiment is: the program builds one from the options of `catena simulate`.
+//! [`optimize`] searches for values that minimise a measure. A [`Ledger`] keeps track of missing samples; [`carry_out`] runs them on several threads,
+//! and other machines may run them, too. A [`Journal`] stores each as soon as it is computed, and survives a kill; [`write_results`] sorts them into
+//! one file. This crate does not know what an experiment is: the program builds one from the options of `catena simulate`.
 
 pub mod accelerations;
 mod csv_list;

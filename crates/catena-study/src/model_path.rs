@@ -166,7 +166,7 @@ impl ModelText {
         }
     }
 
-    /// A number that the model does not give must be one that the format knows.
+    /// Checks that a number absent from the model is one that the format has.
     fn expect_key(&self, pointer: &str, path: &str) -> Result<()> {
         let mut tree = self.tree.clone();
         put(&mut tree, pointer, |_| Some(1.0));

@@ -106,7 +106,7 @@ struct Tried<'a> {
     /// The gradients of (2) at each, where they are known.
     slopes: Vec<Option<Vec<Vec<f64>>>>,
     gradients: Gradients,
-    /// Of the objective and of every constraint.
+    /// Scales of the objective and of every constraint.
     scales: Vec<f64>,
     /// What `noted` said if it has ended the search: an error, or nothing.
     stopped: Option<Result<()>>,

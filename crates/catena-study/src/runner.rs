@@ -82,7 +82,7 @@ pub fn carry_out(
     mut take: impl FnMut(Sample) -> Result<()>,
 ) -> Result<()> {
     let next = AtomicUsize::new(0);
-    // no thread is idle because others have taken too much at once
+    // shares small enough that all threads are busy to the end
     let share = indices.len().div_ceil(2 * threads.max(1)).max(1);
     let together = experiment.together().clamp(1, share);
     let is_over = AtomicBool::new(false);

@@ -52,7 +52,7 @@ const MOST_VALUES: f64 = 1e4;
 pub struct PathText {
     /// For example `link.hand.mass` or `q.elbow`.
     pub text: String,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -69,7 +69,7 @@ pub struct Parameter {
     pub relative: bool,
     /// Its values.
     pub spread: Spread,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -89,7 +89,7 @@ pub struct Setting {
     pub key: String,
     /// Its value.
     pub value: SettingValue,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -102,7 +102,7 @@ pub struct Measure {
     pub unit: String,
     /// Its formula.
     pub formula: String,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 
@@ -215,7 +215,7 @@ impl Study {
         Ok(study)
     }
 
-    /// The command to run is given among the settings, but is not one.
+    /// Takes the command to run out of the settings, among which it is given.
     fn take_command(&mut self) -> Result<()> {
         let Some(at) = self.settings.iter().position(|s| s.key == "command") else {
             return Ok(());
@@ -233,7 +233,7 @@ impl Study {
         Ok(())
     }
 
-    /// An error for a study that does not say how samples are chosen.
+    /// Rejects a study that does not say how samples are chosen.
     pub fn expect_design(&self) -> Result<()> {
         let hint = "say how samples are chosen, or search an optimum: `catena optimize`";
         match self.has_design {
@@ -319,7 +319,7 @@ impl Study {
             .collect()
     }
 
-    /// Names are words, and each has one meaning.
+    /// Checks that names are words and each has one meaning.
     fn expect_names(&self) -> Result<()> {
         let parameters = self
             .parameters
@@ -361,7 +361,7 @@ impl Study {
         Ok(())
     }
 
-    /// Every `{name}` of a setting is a parameter, and every parameter has an effect.
+    /// Checks that every `{name}` of a setting is a parameter and every parameter has an effect.
     fn expect_placeholders(&self) -> Result<()> {
         let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
         let mut used: Vec<&str> = Vec::new();
@@ -514,7 +514,7 @@ fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// The keys of the file are known, and its format is ours.
+/// Checks that the keys of the file are known and its format is ours.
 fn expect_format(file: &Table<'_>) -> Result<()> {
     let Some(format) = file.get("format") else {
         let message = format!("`format` is missing: a study says `format = \"{FORMAT}\"`");

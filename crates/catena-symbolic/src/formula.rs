@@ -329,7 +329,7 @@ impl Formula {
         }
     }
 
-    /// As a Python expression for SymPy; `name` writes the symbols. Numbers are exact.
+    /// The formula as a Python expression for SymPy; `name` writes the symbols. Numbers are exact.
     pub fn sympy(&self, name: impl Fn(&str) -> String) -> String {
         self.written(|term, c| {
             let mut factors = vec![match c.fract() == 0.0 {

@@ -225,8 +225,8 @@ impl Program {
         count
     }
 
-    /// Latency of the longest dependency chain in cycles, with those of current processors for
-    /// sums and products (4), quotients (13) and roots (18). Sines and cosines come first in any case and are not counted.
+    /// Latency of the longest dependency chain in cycles, with those of current processors for sums and products (4), quotients
+    /// (13) and roots (18). Sines and cosines come first in any case and are not counted.
     pub(crate) fn longest_chain(&self) -> u64 {
         let mut ready: Vec<u64> = Vec::with_capacity(self.operations.len());
         for &operation in &self.operations {

@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 /// Registers of AVX2 and of 64-bit ARM without the upper half.
 const REGISTERS: usize = 16;
 
-/// Number of loads, including inputs and constants, and of spills. Stores of
-/// outputs are not counted: every order does each once.
+/// Number of loads, including inputs and constants, and of spills. Stores of outputs are not counted: every order does each once.
 pub(crate) fn traffic(program: &Program) -> usize {
     let operations = &program.operations;
     let fusible = program.usage().fusible;

@@ -91,7 +91,7 @@ fn expect_few(parts: &[Part]) -> Result<(), Refusal> {
     }
 }
 
-/// Every vertex exists and is finite.
+/// Checks that every vertex exists and is finite.
 fn checked(mut parts: Vec<Part>) -> Result<Vec<Part>, Refusal> {
     parts.retain(|part| !part.faces.is_empty());
     if parts.is_empty() {

@@ -112,7 +112,7 @@ pub fn state_at(run: &Run, model: &Model, row: usize) -> Result<State> {
     Ok(state)
 }
 
-/// Poses of all bodies, the base first, as seven numbers each.
+/// Appends the poses of all bodies, the base first, as seven numbers each.
 pub fn poses(dynamics: &mut Dynamics, state: &State, out: &mut Vec<f64>) -> Result<()> {
     let still = vec![0.0; dynamics.model().nv()];
     let kinematics = dynamics.kinematics(state, &still)?;

@@ -43,7 +43,7 @@ impl Movie {
         file
     }
 
-    /// Begin of a picture in ticks.
+    /// Start of a picture in ticks.
     fn tick(&self, picture: usize) -> u32 {
         (TICKS * picture as f64 / self.rate).round() as u32
     }

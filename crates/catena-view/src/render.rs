@@ -198,7 +198,7 @@ pub fn gif(pictures: &[Vec<u8>], rate: f64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A movie in MP4 (H.264) of pictures in PNG, by ffmpeg: where there is no browser, or it cannot encode.
+/// Writes a movie in MP4 (H.264) of pictures in PNG, by ffmpeg: where there is no browser, or it cannot encode.
 pub fn mp4(pictures: &[Vec<u8>], rate: f64, path: &Path) -> Result<()> {
     let failed = |what: String| {
         Error::new(

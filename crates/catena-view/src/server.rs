@@ -1,7 +1,7 @@
 //! A server for one page, on loopback unless another address is given.
 //!
 //! It serves the page, the scene, the results of the [`engine`] and a [`live`] simulation, and no file. A page of another site can reach a
-//! loopback server through the reader's browser: it may send requests, or bind its own name to the address 127.0.0.1 (DNS rebinding). So
+//! loopback server through the user's browser: it may send requests, or bind its own name to the address 127.0.0.1 (DNS rebinding). So
 //! every request must name this server in `Host`, by the address it was sent to and not by a name, and where a browser says which page
 //! sends it (`Origin`, `Sec-Fetch-Site`), it must be this page.
 
@@ -182,7 +182,7 @@ impl Shared {
     }
 }
 
-/// A request as far as it matters.
+/// The parts of a request that are used.
 #[derive(Debug)]
 struct Request {
     method: String,
@@ -273,7 +273,7 @@ impl Request {
         self.headers.iter().any(|(n, _)| n == name)
     }
 
-    /// Is it for this server, which it reached at this address, and from its own page?
+    /// Checks that a request is for this server, which it reached at this address, and from its own page.
     fn check(&self, reached: SocketAddr) -> std::result::Result<(), Reply> {
         let host = self.header("host").unwrap_or_default();
         let is_own_name =

@@ -11,7 +11,7 @@ pub(crate) fn children<'a, 'i>(
         .filter(move |child| child.has_tag_name(name))
 }
 
-/// The first of them.
+/// The first element of this name inside another.
 pub(crate) fn child<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     node.children().find(|child| child.has_tag_name(name))
 }

@@ -56,7 +56,7 @@ fn mobility(model: &Model) -> Result<Option<Error>> {
         return Ok(None);
     }
     let known = sharp_pivots(model);
-    // from the tips: a freedom without inertia spoils the pivots of all before it
+    // from the tips: a freedom without inertia invalidates the pivots of all before it
     for (k, &pivot) in best.iter().enumerate().rev() {
         if pivot < 1e-12 && !known[k] {
             let dof = &model.tree().dofs[k];
@@ -125,7 +125,7 @@ fn sharp_pivots(model: &Model) -> Vec<bool> {
     known
 }
 
-/// A wheel touches another in the plane of both only while their axes are parallel: the joints must keep them parallel in every state.
+/// Checks that the joints keep the axes of wheels on wheels parallel: only then do they touch in the plane of both.
 fn parallel_axes(model: &Model) -> Result<()> {
     for constraint in model.constraints() {
         let Rule::Contact {

@@ -32,7 +32,7 @@ impl<S: Scalar> Base<S> {
 }
 
 impl Base<f64> {
-    /// Is it the base at rest at the origin of the world? A sum without branches, since every call of an algorithm asks.
+    /// Is it the base at rest at the origin of the world? A sum without branches, since every call of an algorithm evaluates it.
     #[inline]
     pub fn is_fixed(&self) -> bool {
         let Mat3 { x, y, z } = self.pose.rotation;

@@ -6,7 +6,7 @@
 //! prints the times of every route over the number of bodies; with `-- thresholds` it prints those on both sides of a size and tells which of
 //! two methods should serve more models.
 
-/// Bytes of the first-level cache that results may fill and still be there when they are read again.
+/// Bytes of results that stay in the L1 cache until they are read again.
 pub(crate) const FIRST_CACHE: usize = 32 << 10;
 
 /// Degrees of freedom up to which a square matrix fits the first-level cache: 64² numbers are 32 KiB. Beyond, entries are written past

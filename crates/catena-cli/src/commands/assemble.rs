@@ -41,7 +41,7 @@ struct Found {
     situation: Situation,
     assembled: Assembled,
     moved: Moved,
-    /// Of the independent rows, largest first; left out of many rows.
+    /// Singular values of the independent rows, largest first; left out where there are many rows.
     singular_values: Option<Vec<f64>>,
 }
 

@@ -50,7 +50,7 @@ struct Singular {
     rank: usize,
     /// Largest rank at other closed positions nearby.
     elsewhere: usize,
-    /// Smallest singular value of the independent rows, divided by the largest; not known of many rows.
+    /// Smallest singular value of the independent rows, divided by the largest; unknown where there are many rows.
     smallest: Option<f64>,
 }
 
@@ -111,7 +111,7 @@ impl Singular {
     }
 }
 
-/// Are there so many rows that what decomposes all of them together is left out, as Walker and Orin's method is for large trees?
+/// Are there so many rows that checks which decompose all of them together are left out?
 fn is_large(chain: &ClosedChain) -> bool {
     chain.row_count() > DENSE_ROWS
 }

@@ -57,7 +57,7 @@ enum Format {
 struct Found {
     situation: Situation,
     denoc: Denoc<f64>,
-    /// Of a model with couplings.
+    /// Results in independent freedoms, for a model with couplings.
     coupled: Option<Coupled>,
     checks: Vec<Check>,
 }

@@ -45,8 +45,8 @@ enum NotationName {
 /// Up to this many freedoms the closed form is the default.
 const SMALL: usize = 3;
 
-/// Largest difference between I and U D Uᵀ, and between the steps and the library, relative to the largest entry, per ten freedoms: longer chains are worse
-/// conditioned.
+/// Largest difference between I and U D Uᵀ, and between the steps and the library, relative to the largest entry, per ten freedoms: longer chains are
+/// worse conditioned.
 const ALLOWED: f64 = 1e-13;
 
 /// Which model, what stays a symbol, and how to write.

@@ -60,7 +60,7 @@ struct Factored {
     pivots: Vec<f64>,
     log_determinant: f64,
     spread: f64,
-    /// Largest relative difference of a pivot from double-double arithmetic. That U D Uᵀ is I does not tell it: small pivots are lost in I.
+    /// Largest relative difference of a pivot from double-double arithmetic. The residual of U D Uᵀ = I does not show it: small pivots are lost in I.
     pivot_error: f64,
     /// I, U and |I − U D Uᵀ| / |I|, where the model is not too large.
     dense: Option<Dense>,

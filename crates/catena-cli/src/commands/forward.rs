@@ -51,7 +51,7 @@ struct Solved {
     sharp: Option<Sharp>,
 }
 
-/// Errors as of [`Dynamics::accuracy`]; none of Walker and Orin's where it was left out or has no answer.
+/// Errors as of [`Dynamics::accuracy`]; none of Walker and Orin's where it was left out or has no result.
 struct Sharp {
     own: f64,
     twin: Option<f64>,

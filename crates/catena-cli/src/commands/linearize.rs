@@ -68,7 +68,7 @@ struct Found {
     situation: Situation,
     linear: Linearisation,
     modes: Modes,
-    /// Of A and difference quotients.
+    /// Difference between A and difference quotients.
     quotients: Option<f64>,
 }
 

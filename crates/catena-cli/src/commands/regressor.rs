@@ -43,7 +43,7 @@ struct Found {
     situation: Situation,
     /// Y, or Zᵀ Y of a closed chain.
     y: Matrix,
-    /// Of a closed chain: its freedoms, and how far assembly moved the state.
+    /// For a closed chain: its freedoms, and how far assembly moved the state.
     closed: Option<(Freedoms, Option<Moved>)>,
     /// Difference of Y π and the efforts of inverse dynamics, relative to |Y| |π|.
     residual: f64,

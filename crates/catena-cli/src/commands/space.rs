@@ -150,7 +150,7 @@ fn carried_back(arm: Vec3<f64>, w: Force<f64>) -> Force<f64> {
 }
 
 impl Blocks {
-    /// For E at this point of the world.
+    /// The matrices for E at this point of the world.
     fn new(denoc: &Denoc<f64>, point: Vec3<f64>) -> Self {
         let root = 1;
         let n = denoc.nv() - 6;

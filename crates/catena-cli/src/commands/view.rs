@@ -161,7 +161,7 @@ fn start(arguments: &Arguments, model: &Model) -> Result<live::Start> {
     })
 }
 
-/// Opens the page in the reader's browser.
+/// Opens the page in the user's browser.
 fn open(url: &str) -> bool {
     let mut command = if cfg!(target_os = "macos") {
         Command::new("open")

@@ -148,7 +148,7 @@ impl LeftOut {
     }
 }
 
-/// Does a cylinder push without pressure?
+/// Does a cylinder exert a force at zero pressure?
 fn acts_alone(cylinder: &Attributes<'_>) -> Result<bool> {
     let bias = cylinder.list("bias")?.unwrap_or_default();
     Ok(bias.iter().any(|part| *part != 0.0))
@@ -212,7 +212,7 @@ fn add(file: &mut File<'_>, spec: ActuatorSpec, builder: &mut ModelBuilder) {
     file.notes.more.push(note);
 }
 
-/// Damping of the rotor acts on the joint with the square of the gear.
+/// Adds the damping of the rotor to the joint, times the square of the gear.
 fn damping(
     file: &mut File<'_>,
     actuator: &Attributes<'_>,

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 /// An attribute set in a default class, and where.
 #[derive(Clone)]
 pub(super) struct Setting {
-    /// As it is written.
+    /// The value as written.
     pub(super) value: String,
-    /// Where it is written.
+    /// Location of the value.
     pub(super) place: Place,
 }
 

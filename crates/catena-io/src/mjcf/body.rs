@@ -17,9 +17,9 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Body {
     pub(super) name: String,
     pub(super) parent: usize,
-    /// In its parent, with all joints at their reference.
+    /// Pose in its parent, with all joints at their reference.
     pub(super) at: Pose<f64>,
-    /// In the world, with all joints at their reference.
+    /// Pose in the world, with all joints at their reference.
     pub(super) world_from_body: Pose<f64>,
     pub(super) joints: Vec<Joint>,
     pub(super) mass: Option<Mass>,
@@ -369,7 +369,7 @@ fn bound(file: &File<'_>, body: &mut Body) {
     }
 }
 
-/// MuJoCo's own conditions on the joints of a body.
+/// Checks MuJoCo's own conditions on the joints of a body.
 fn expect_possible(node: Node<'_>, body: &Body) -> Result<()> {
     let is_free = |joint: &Joint| joint.kind == joint::Kind::Free;
     if body.joints.iter().any(is_free) && body.joints.len() > 1 {

@@ -162,7 +162,7 @@ impl Compiler {
     }
 }
 
-/// Lower case letters turn about moving axes, upper case letters about fixed ones.
+/// Lower-case letters are rotations about moving axes, upper-case letters about fixed ones.
 fn eulerseq(written: &str) -> Option<[(Vec3<f64>, bool); 3]> {
     let axis = |letter: char| {
         let k = "xyz".find(letter.to_ascii_lowercase())?;

@@ -48,7 +48,7 @@ impl Defaults {
         Ok(defaults)
     }
 
-    /// The settings of a class, apart from the classes inside it.
+    /// Reads the settings of a class, apart from the classes inside it.
     fn settings(&mut self, element: Node<'_>, name: &str, ignore_unknown: bool) -> Result<()> {
         for kind in element.children().filter(|kind| kind.tag() != "default") {
             schema::check_default(kind, ignore_unknown)?;

@@ -122,7 +122,7 @@ impl Joint {
         Ok(())
     }
 
-    /// Reference, spring and limits of a joint with one coordinate.
+    /// Reads reference, spring and limits of a joint with one coordinate.
     fn positions(&mut self, file: &mut File<'_>, joint: &Attributes<'_>) -> Result<()> {
         let compiler: &Compiler = file.compiler;
         let turns = self.kind == Kind::Hinge;
@@ -153,7 +153,7 @@ impl Joint {
         Ok(())
     }
 
-    /// Ball and free joints have no coordinate on which a spring or a limit could act.
+    /// Rejects the spring and notes the limits of a ball or free joint, which has no coordinate for them.
     fn without_coordinates(&mut self, file: &mut File<'_>, joint: &Attributes<'_>) -> Result<()> {
         if self.dof.stiffness > 0.0 && file.dynamics.springs {
             let kind = if self.kind == Kind::Ball {

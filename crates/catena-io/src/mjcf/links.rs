@@ -185,7 +185,7 @@ impl Joint {
         spec
     }
 
-    /// From the pose of the body at the joint's reference to that at zero.
+    /// The transformation from the pose of the body at the joint's reference to that at zero.
     fn back_to_zero(&self) -> Pose<f64> {
         match self.kind {
             Kind::Hinge => Pose::new(from_axis_angle(self.axis, -self.reference), Vec3::zero()),

@@ -163,7 +163,7 @@ struct File<'t> {
     notes: Notes,
 }
 
-/// Sections of the file: those that are read, those without effect, those that are rejected.
+/// Checks the sections of the file: those that are read, those without effect, those that are rejected.
 fn sections(root: Node<'_>, ignored: &mut Ignored, notes: &mut Notes) -> Result<()> {
     const READ: &[&str] = &[
         "compiler",

@@ -194,7 +194,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// The same after another block of row-major numbers.
+    /// The progress after another block of row-major numbers.
     fn after(self, rows: &[f64], width: usize) -> Progress {
         let last = rows.len().checked_sub(width);
         Progress {

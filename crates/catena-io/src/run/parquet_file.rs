@@ -95,7 +95,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// An error if the folder of parts is gone, or the part being filled, or, if `all` are to be checked, any part.
+    /// Checks that the folder of parts exists, and the part being filled, or with `all` every part.
     fn require_parts(&self, all: bool) -> io::Result<()> {
         let lost = |what: String| {
             let outcome = Outcome::Away;
@@ -161,7 +161,7 @@ impl Writer {
         Ok(())
     }
 
-    /// After that: removes the older run, if it was finished.
+    /// After the first part has its name: removes the older run, if it was finished.
     fn take_name(&mut self) -> io::Result<()> {
         if self.is_waiting {
             remove_if_there(&self.path)?;

@@ -22,7 +22,7 @@ const CHECK: &str = "catena.check";
 const BEFORE_DIGITS: &[u8] = b"catena.check\x18\x08";
 /// Digits before the checksum is known.
 const NO_DIGITS: &str = "00000000";
-/// After the texts of a file: the length of the footer in four bytes, and the signature.
+/// Signature at the end of a file, after its texts and the length of the footer in four bytes.
 const SIGNATURE: &[u8; 4] = b"PAR1";
 
 /// Writes a table, group of rows by group of rows.

@@ -23,7 +23,7 @@ pub(super) fn file_error(kind: ErrorKind, path: &Path, message: impl Into<String
     Error::new(kind, message).at(place)
 }
 
-/// A file that cannot be read.
+/// The error for a file that cannot be read.
 pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => file_error(ErrorKind::Missing, path, "the run does not exist"),
@@ -38,7 +38,7 @@ pub(super) fn read_error(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// A file that cannot be created.
+/// The error for a file that cannot be created.
 pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     let folder = folder_of(path);
     if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
@@ -49,7 +49,7 @@ pub(super) fn create_error(path: &Path, error: &io::Error) -> Error {
     file_error(ErrorKind::File, path, message)
 }
 
-/// A run that must not be resumed because it is complete.
+/// The error for a run that must not be resumed because it is complete.
 pub(super) fn finished_error(path: &Path) -> Error {
     file_error(
         ErrorKind::Input,
@@ -242,7 +242,7 @@ impl RunFile {
             return Ok(());
         };
         let (fresh, mut file) = fresh_file(&self.path)?;
-        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        // No other process uses the file. Where files cannot be locked, nothing is checked.
         let _ = file.try_lock();
         file.write_all(head)
             .and_then(|()| file.write_all(rest))
@@ -261,7 +261,7 @@ impl RunFile {
         self.file.write_all(bytes)
     }
 
-    /// Cuts the file.
+    /// Truncates the file.
     pub(super) fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
     }
@@ -302,7 +302,7 @@ impl RunFile {
             }
             made => made?,
         };
-        // Nobody else knows the file. Where files cannot be locked, nothing is checked.
+        // No other process uses the file. Where files cannot be locked, nothing is checked.
         let _ = copy.try_lock();
         let copied = self
             .file

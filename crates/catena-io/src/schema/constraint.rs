@@ -153,7 +153,7 @@ fn optional_vector(table: &Table<'_>, key: &str, default: Vec3<f64>) -> Result<V
     table.get(key).map_or(Ok(default), |item| item.vector())
 }
 
-/// The link that is rolled on or cut; the ground if left out.
+/// The link with the surface, or to which a knife edge is related; the ground if left out.
 fn plane_owner(table: &Table<'_>) -> Result<String> {
     let parent = table
         .get("parent")

@@ -79,7 +79,7 @@ fn text(table: &Table<'_>, key: &str) -> Result<String> {
     table.require(key)?.text().map(String::from)
 }
 
-/// At least one of two keys must give its strength.
+/// Checks that at least one of two keys gives the strength of the element.
 fn expect_one_of(table: &Table<'_>, keys: [&str; 2]) -> Result<()> {
     if table.first_of(&keys).is_some() {
         return Ok(());

@@ -362,7 +362,7 @@ fn cut_marked(builder: &mut ModelBuilder, cut: &[String]) -> bool {
     true
 }
 
-/// Joints that close loops have no coordinates: limits are not kept, forces are rejected.
+/// Drops the limits and rejects the forces of joints that close loops: these have no coordinates.
 fn without_forces(file: &mut File<'_>, builder: &mut ModelBuilder) -> Result<()> {
     for constraint in &mut builder.constraints {
         let RuleSpec::Joint(joint) = &mut constraint.rule else {
@@ -385,7 +385,7 @@ fn without_forces(file: &mut File<'_>, builder: &mut ModelBuilder) -> Result<()>
     Ok(())
 }
 
-/// Constraints between coordinates: of `<mimic>`, and of a gearbox.
+/// Adds the constraints between coordinates: of `<mimic>`, and of a gearbox.
 fn couplings(
     file: &File<'_>,
     joint: &Joint,
@@ -570,7 +570,7 @@ fn frames(file: &File<'_>, builder: &mut ModelBuilder) {
     }
 }
 
-/// A link without gravity is held by a constant force at its mass centre, against its weight.
+/// Adds a constant force at the mass centre of every link without gravity, against its weight.
 fn lift(file: &File<'_>, links: &[Link], builder: &mut ModelBuilder) {
     let mut still: HashSet<String> = HashSet::from(["world".into()]);
     // until no more links are found to be fixed to the ground

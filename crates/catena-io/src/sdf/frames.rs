@@ -45,12 +45,12 @@ impl Kind {
 /// A frame.
 pub(super) struct Frame<'t> {
     pub(super) kind: Kind,
-    /// Within its scope.
+    /// Name within its scope.
     pub(super) name: String,
     /// The scope in which it is declared and its references are looked up.
     pub(super) scope: usize,
     pub(super) node: Node<'t>,
-    /// Of a model: the scope of its contents.
+    /// For a model: the scope of its contents.
     pub(super) inner: Option<usize>,
     placed: Placed<'t>,
     /// The frame its pose is relative to.
@@ -103,7 +103,7 @@ pub(super) struct Frames<'t> {
 pub(super) const WORLD: usize = 0;
 
 impl<'t> Frames<'t> {
-    /// Those of an empty world.
+    /// The frames of an empty world.
     pub(super) fn new(root: Node<'t>, version: Version) -> Self {
         let nowhere = Placed {
             pose: Pose::identity(),
@@ -209,7 +209,7 @@ impl<'t> Frames<'t> {
         Ok(inner)
     }
 
-    /// Names are unique from version 1.7 on; before, things of different kinds could share one.
+    /// Checks that a name is free: names are unique from version 1.7 on; before, items of different kinds could share one.
     fn expect_free(
         &self,
         name: &str,
@@ -418,7 +418,7 @@ impl<'t> Frames<'t> {
         error.hint("follow its `relative_to` and `attached_to` from frame to frame")
     }
 
-    /// The pose of a model is that of its placement frame.
+    /// Makes the pose of a model that of its placement frame.
     fn place_model(&mut self, index: usize) -> Result<()> {
         let Frame { node, inner, .. } = self.all[index];
         let Some((inner, name)) =

@@ -50,7 +50,7 @@ pub(super) struct Joint {
     /// The frames it joins.
     pub(super) parent: usize,
     pub(super) child: usize,
-    /// In the frame of the joint.
+    /// The axes in the frame of the joint.
     pub(super) axes: AxisPair,
     pub(super) pitch: f64,
     /// One for each axis; empty if none specifies anything.
@@ -132,7 +132,7 @@ pub(super) fn read(file: &mut File<'_>, frame: usize) -> Result<Joint> {
 }
 
 impl Joint {
-    /// Fixed and ball joints have no coordinate along an axis.
+    /// Reads the axes that a file gives a fixed or ball joint, which has no coordinate along them.
     fn without_axes(&mut self, file: &mut File<'_>, node: Node<'_>) -> Result<()> {
         for tag in ["axis", "axis2"] {
             let Some(element) = only(node, tag)? else {

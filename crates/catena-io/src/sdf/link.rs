@@ -65,7 +65,7 @@ pub(super) fn read(
     })
 }
 
-/// Contents of a link that do not concern its mass.
+/// Mass properties of a link without `<inertial>`: the defaults of SDFormat.
 fn default_mass() -> Mass {
     Mass {
         mass: 1.0,

@@ -151,7 +151,7 @@ impl<'t> File<'t> {
         schema::check(node, self.ignored.unknown(), &mut self.notes)
     }
 
-    /// Gravity and the contents of the world.
+    /// Reads gravity and the contents of the world.
     fn world(
         &mut self,
         world: Node<'t>,
@@ -293,7 +293,7 @@ impl<'t> File<'t> {
         self.model(model, scope, Some(node))
     }
 
-    /// Plugins are code: those that act on their own are rejected, others are listed.
+    /// Rejects a plugin that acts on its own, and lists any other: plugins are code.
     fn plugin(&mut self, node: Node<'_>) -> Result<()> {
         let name = node.attribute("name").unwrap_or_default();
         let library = node.attribute("filename").unwrap_or_default();

@@ -167,7 +167,7 @@ pub(super) fn check(node: Node<'_>, ignore_unknown: bool, notes: &mut Notes) -> 
     Ok(())
 }
 
-/// With a full stop, unless it ends with a question mark.
+/// The text with a full stop, unless it ends with a question mark.
 fn sentence(text: &str) -> String {
     match text.ends_with('?') {
         true => text.into(),
@@ -175,7 +175,7 @@ fn sentence(text: &str) -> String {
     }
 }
 
-/// Elements of other vocabularies, such as `<drake:joint>`, are rejected only if they concern the motion.
+/// Rejects an unknown element; one of another vocabulary, such as `<drake:joint>`, only if it concerns the motion.
 fn unknown_child(
     node: Node<'_>,
     child: Node<'_>,

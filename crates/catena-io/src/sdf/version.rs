@@ -11,7 +11,7 @@ const OLDEST: Version = Version(1, 4);
 const NEWEST: Version = Version(1, 12);
 
 impl Version {
-    /// `1.7` and the like.
+    /// Parses a version such as `1.7`.
     pub(super) fn parse(written: &str) -> Option<Version> {
         let (major, minor) = written.trim().split_once('.')?;
         Some(Version(major.parse().ok()?, minor.parse().ok()?))

@@ -169,7 +169,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A joint that closes a loop, with a frame and an axis on each of its links.
+    /// Reads a joint that closes a loop, with a frame and an axis on each of its links.
     pub(super) fn constraint(&mut self, element: Node<'_, '_>) -> Result<()> {
         self.only_attributes(element, &["name", "type"])?;
         let [
@@ -199,7 +199,7 @@ impl Reading<'_> {
         self.closing_joint(element, links, origins, axes)
     }
 
-    /// A joint that closes a loop, with a pose on each of its links and one axis, in both.
+    /// Reads a joint that closes a loop, with a pose on each of its links and one axis, in both.
     pub(super) fn loop_joint(&mut self, element: Node<'_, '_>) -> Result<()> {
         self.only_attributes(element, &["name", "type"])?;
         let [first, second, axis] = self.parts(element, ["link1", "link2", "axis"])?;
@@ -348,7 +348,7 @@ pub(super) fn closes_loop(element: Node<'_, '_>) -> bool {
 }
 
 impl Reading<'_> {
-    /// The joint follows another one: q = multiplier · other + offset, a separate constraint.
+    /// Makes a joint follow another one: q = multiplier · other + offset, a separate constraint.
     pub(super) fn mimic(&mut self, name: &str, mimic: Node<'_, '_>) -> Result<()> {
         self.only_attributes(mimic, &["joint", "multiplier", "offset"])?;
         let other = self.attribute(mimic, "joint")?;
@@ -398,7 +398,7 @@ impl Reading<'_> {
         });
     }
 
-    /// Transmissions name the joints that have an actuator, and its gear.
+    /// Reads a transmission, which names the joints that have an actuator, and its gear.
     pub(super) fn transmission(&mut self, element: Node<'_, '_>) -> Result<()> {
         let parts = |name: &'static str| {
             elements(element).filter(move |part| part.tag_name().name() == name)

@@ -226,7 +226,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Joints that a simulator adds close loops, and so do elements of other vocabularies within an element that is not read.
+    /// Rejects joints that close loops: those that a simulator adds, and those of other vocabularies within an element that is not read.
     fn no_loop_inside(&self, element: Node<'_, '_>) -> Result<()> {
         if self.ignore_unknown {
             return Ok(());

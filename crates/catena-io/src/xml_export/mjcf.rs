@@ -1,8 +1,8 @@
 //! A model as MJCF.
 //!
 //! Links become bodies. A link without mass between two joints becomes no body: the joints on both sides are combined in the next body,
-//! because MuJoCo rejects moving bodies without mass. Constraints between points and frames are held by sites, loops
-//! that close with a hinge by two points of its axis, couplings of more than two coordinates by a fixed tendon.
+//! because MuJoCo rejects moving bodies without mass. Constraints between points and frames refer to sites; a loop
+//! closed by a hinge becomes two points on its axis, a coupling of more than two coordinates a fixed tendon.
 
 use super::{Attributes, Refused, Xml, at_joints, compensated_weights, numbers, vector};
 use crate::placement::to_quaternion;

@@ -27,7 +27,7 @@ impl Refused {
         self.0.push(what.into());
     }
 
-    /// One error that names the first few.
+    /// Returns one error that names the first few features, if there are any.
     fn into_result(self, format: &str) -> Result<()> {
         const NAMED: usize = 5;
         let Refused(all) = self;

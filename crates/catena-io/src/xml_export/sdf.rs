@@ -44,7 +44,7 @@ struct Writing<'m> {
     names: Names,
     xml: Xml,
     refused: Refused,
-    /// By joint and axis that follow.
+    /// The couplings, by the joint and axis that follow.
     mimics: HashMap<(String, usize), Mimic>,
 }
 
@@ -529,7 +529,7 @@ impl Writing<'_> {
     }
 }
 
-/// The joint with parent and child exchanged; which way its coordinates count does not matter where it closes a loop.
+/// The joint with parent and child exchanged; the sign of its coordinates does not matter where it closes a loop.
 fn exchanged(joint: &JointSpec) -> JointSpec {
     let AxisPair { first, second } = joint.axes;
     JointSpec {

@@ -316,7 +316,8 @@ mod tests {
     use super::*;
     use catena::model::{ConstraintSpec, Dof, Law, RuleSpec, embedded};
 
-    /// What a joint may become: a ball has quaternions, so that a coordinate which others refer to, or on which something acts, must stay.
+    /// Which kinds may replace a joint: a spherical joint has a quaternion, so a coordinate that is referred to, or on which something acts, must
+    /// stay.
     #[test]
     fn coordinates_that_are_needed_stay() {
         let of = |dof: Dof, rule: Option<RuleSpec>| {
@@ -396,7 +397,7 @@ mod tests {
         }
     }
 
-    /// Loads e₁ + e₂, e₂ and e₃ in four rows: what they have in rows 1 and 2 can be lost, nothing in row 4.
+    /// Loads e₁ + e₂, e₂ and e₃ in four rows: their entries in rows 1 and 2 can be removed; row 4 has none.
     #[test]
     fn loads_without_effect_are_lost() {
         let null = Null {
@@ -421,7 +422,7 @@ mod tests {
         assert!(null.can_lose(0..2, &Mat::identity(2)));
         assert!(null.can_lose(2..3, &unit(1, 0)));
         assert!(!null.can_lose(3..4, &unit(1, 0)) && !null.can_lose(2..4, &Mat::identity(2)));
-        // two directions that are one
+        // two equal directions
         assert!(!null.can_lose(0..2, &Mat::from_fn(2, 2, |_, _| 1.0)));
         let mut left = null.clone();
         left.lose(0..2, &Mat::from_fn(2, 1, |i, _| [0.6, 0.8][i]));
@@ -437,7 +438,7 @@ mod tests {
         assert!(rest[0].abs() < 1e-15 && rest[1].abs() < 1e-15 && rest[2].abs() > 0.99);
     }
 
-    /// What is just above the tolerance is a load, what is just below it is round-off; a millionth of the tolerance is nothing at all.
+    /// An entry just above the tolerance is a load, one just below it is round-off; a millionth of the tolerance counts as zero.
     #[test]
     fn loads_have_a_tolerance() {
         let with = |size: f64| Null {

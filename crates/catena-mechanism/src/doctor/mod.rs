@@ -82,7 +82,7 @@ pub struct Undetermined {
 pub struct Contradiction {
     /// Their names.
     pub drivers: Vec<String>,
-    /// By how much, m/s or rad/s.
+    /// How much they contradict each other, m/s or rad/s.
     pub rate: f64,
 }
 
@@ -121,9 +121,9 @@ pub struct Diagnosis {
     pub velocity_rows: usize,
     /// Degrees of freedom by counting, which may be negative.
     pub counted: i64,
-    /// At the position given.
+    /// Rank at the position given.
     pub here: Position,
-    /// At other closed positions.
+    /// Ranks at other closed positions.
     pub elsewhere: Vec<Position>,
     /// Drivers that prescribe velocities that no motion has at the given position.
     pub contradiction: Option<Contradiction>,

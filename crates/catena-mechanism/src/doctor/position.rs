@@ -369,8 +369,8 @@ fn normalise(x: &mut [f64]) {
 mod tests {
     use super::*;
 
-    /// Orthogonal rows of lengths 3, 1 and ½, whose lengths are the singular values, by both ways; a fourth that depends on two of them is found by
-    /// the decomposition.
+    /// Orthogonal rows of lengths 3, 1 and ½, whose lengths are the singular values, by both methods; a fourth that depends on two of them is found
+    /// by the decomposition.
     #[test]
     fn singular_values_of_orthogonal_rows() {
         let columns = [0, 1, 2, 4];
@@ -421,7 +421,7 @@ mod tests {
         }
     }
 
-    /// Velocities lose what violates the constraints, and nothing else.
+    /// Velocities lose the component that violates the constraints, and nothing else.
     #[test]
     fn velocities_become_tangent() {
         let model = catena::model::embedded::model("four-bar-1").expect("embedded");

@@ -642,7 +642,7 @@ mod tests {
         }
     }
 
-    /// A turn is unitary and leaves (r, 0), whatever vanishes; applied to rows and columns it is multiplication by G and G*.
+    /// A rotation G is unitary and gives (r, 0), whatever vanishes; applied to rows and columns it is multiplication by G and G*.
     #[test]
     fn turns() {
         let some = draws(6, 9);
@@ -702,7 +702,7 @@ mod tests {
                 assert!((0.25..4.0).contains(&(column / row)), "{column} {row}");
             }
         }
-        // four times as large a column as a row is halved, twice as large a row stays; what is triangular cannot be balanced
+        // a column four times as large as its row is halved, a row twice as large stays; a triangular matrix cannot be balanced
         let pair = |above: f64, below: f64| {
             let mut a = Mat::from_fn(2, 2, |i, j| match (i, j) {
                 (0, 1) => above,
@@ -770,7 +770,7 @@ mod tests {
                 }
             }
         }
-        // what does not converge is told, not looped on
+        // failure to converge is reported
         let mut h = Square::of(&Mat::from_fn(2, 2, |_, _| 1.0));
         *h.at_mut(0, 0) = complex(f64::NAN, 0.0);
         let mut z = Square::of(&Mat::identity(2));
@@ -833,7 +833,7 @@ mod tests {
         assert!(found[1].re > 0.0);
     }
 
-    /// Conjugates up to round-off become exact, nearest to nearest; imaginary parts of what has no partner, or of round-off, vanish.
+    /// Conjugates up to round-off become exact, nearest to nearest; imaginary parts of unpaired values, or at the level of round-off, vanish.
     #[test]
     fn conjugates_are_paired() {
         let mut values = [
@@ -898,7 +898,7 @@ mod tests {
         }
     }
 
-    /// A defective eigenvalue in a chain: its one direction, to the accuracy of round-off.
+    /// A defective eigenvalue of a Jordan chain: its one eigenvector, to the accuracy of round-off.
     #[test]
     fn chains_have_one_direction() {
         let a = Mat::from_fn(3, 3, |i, j| match j {

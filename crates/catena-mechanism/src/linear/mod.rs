@@ -143,7 +143,7 @@ impl Mat {
         Mat::from_fn(rows, columns, |i, j| self[(row + i, column + j)])
     }
 
-    /// Some of its columns.
+    /// Consecutive columns of it.
     pub fn subcols(&self, first: usize, count: usize) -> Self {
         self.submatrix(0, first, self.rows, count)
     }
@@ -377,7 +377,7 @@ mod tests {
         let mut right = columns.clone();
         let upper = factor.l().transpose();
         assert_eq!(counted(|| solve_upper(&upper, &mut right)).0, 2 * 15);
-        // a reflection of height h: its length, and h for each of the columns it meets, there and back
+        // a reflection of height h: its norm, and for each column it acts on h products for the projection and h for the update
         let (count, qr) = counted(|| tall.qr());
         assert_eq!(count, 5 * (1 + 2 * 3) + 4 * (1 + 2 * 2) + 3 * (1 + 2));
         let of_q = |width: u64| {
@@ -395,7 +395,7 @@ mod tests {
         assert_eq!(counted(|| uncounted(|| &a * &tall)).0, 0);
     }
 
-    /// Of a matrix of two rows: products of rows, rotations of R, and of U where it is asked for.
+    /// Of a matrix of two rows: products of rows, rotations of R, and of U where requested.
     #[test]
     fn rotations_count_their_multiplications() {
         let counted = |what: &dyn Fn(&Mat)| {

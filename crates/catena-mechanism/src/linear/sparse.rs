@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(factors.d, [8.0, 1.5]);
     }
 
-    /// Fewest neighbours first, those of what was eliminated joined: a ring of six, with a chain to it. Unions of lists hold everything once.
+    /// Minimum degree first, neighbours of an eliminated unknown joined: a ring of six with a chain attached. Unions of lists hold each entry once.
     #[test]
     fn orders_of_elimination() {
         let mut places: Vec<(usize, usize)> = (0..8).map(|k| (k, k)).collect();

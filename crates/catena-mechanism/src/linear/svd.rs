@@ -215,7 +215,7 @@ mod tests {
         assert!(Mat::from_fn(3, 3, |_, _| f64::NAN).svd().is_err());
     }
 
-    /// Sizes of nothing, and of single rows and columns.
+    /// Empty matrices, and single rows and columns.
     #[test]
     fn thin_matrices() {
         for (m, n) in [(0, 0), (0, 3), (3, 0), (1, 4), (4, 1)] {
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// The right vectors alone are those of the decomposition, and span the null space of what depends.
+    /// The right vectors alone: the lengths of A v are the singular values, and the remaining vectors span the null space.
     #[test]
     fn right_vectors() {
         for (m, n) in [(7, 4), (4, 7), (5, 5)] {

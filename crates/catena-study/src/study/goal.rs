@@ -54,7 +54,7 @@ pub struct Goal {
     pub tolerance: f64,
     /// Constraints.
     pub limits: Vec<Limit>,
-    /// Where it stands.
+    /// Location in the study file.
     pub place: Place,
 }
 

@@ -34,7 +34,7 @@ pub enum Value {
     Angle {
         /// Its sine, times a positive factor.
         sine: Formula,
-        /// Its cosine, times the same.
+        /// Its cosine, times the same factor.
         cosine: Formula,
     },
     /// One of two.
@@ -51,7 +51,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Its number, given those of the symbols by name.
+    /// Its value, given those of the symbols by name.
     pub fn evaluate<S: Scalar>(&self, symbol: impl Fn(&str) -> S) -> S {
         let of = |formula: &Formula| formula.evaluate(&symbol);
         match self {
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// As a Python expression for SymPy.
+    /// The value as a Python expression for SymPy.
     pub fn sympy(&self, name: impl Fn(&str) -> String) -> String {
         let of = |formula: &Formula| formula.sympy(&name);
         match self {
@@ -151,7 +151,7 @@ impl Value {
 pub struct Quantity {
     /// Its name, as `tension[1]`.
     pub name: String,
-    /// In names defined before, coordinates and symbols of the model.
+    /// Its definition, in names defined before, coordinates and symbols of the model.
     pub value: Value,
 }
 

@@ -34,9 +34,9 @@ pub struct Verification {
     /// Largest difference between the eliminated matrices and (46), and the elimination's U and D and those of the recursion, relative
     /// to the largest of each.
     pub meaning: f64,
-    /// Of recursions: [`Recursion::difference`](super::Recursion::difference).
+    /// For recursions: [`Recursion::difference`](super::Recursion::difference).
     pub steps: Option<f64>,
-    /// Of force elements in closed form: [`Elements::difference`](super::Elements::difference).
+    /// For force elements in closed form: [`Elements::difference`](super::Elements::difference).
     pub loads: Option<f64>,
 }
 

@@ -98,8 +98,8 @@ impl From<Keep> for Symbols {
 impl Symbols {
     /// Resolves names of single numbers to their symbols: `LINK.mass`, `LINK.centre` and `LINK.inertia`, `JOINT.length` (position of the joint in the
     /// previous link), `JOINT.rotor`, `JOINT.stiffness`, `JOINT.rest` (where its spring is at rest) and `JOINT.damping`. A vector has symbols for its
-    /// components that are not zero, one that is zero for all of them; a rotor inertia, and the rest position of a spring, may be zero. Others that are zero
-    /// have no symbol and are left out: [`Symbols::zero`].
+    /// components that are not zero, one that is zero for all of them; a rotor inertia, and the rest position of a spring, may be zero. Others that
+    /// are zero have no symbol and are left out: [`Symbols::zero`].
     pub fn known(model: &Model) -> Vec<(String, Vec<String>)> {
         let mut known = Vec::new();
         let xyz = ["x", "y", "z"];
@@ -203,7 +203,7 @@ pub struct Equations {
     pub psi: Option<Vec<Formula>>,
     /// The elimination, k = n … 2.
     pub elimination: Option<Vec<Step>>,
-    /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, the same with all joints free of
+    /// For a tree on a free base: the block I_e of I that belongs to it (the composite of all bodies) and Î_e, that block with all joints free of
     /// effort (the articulated body of the base), 6 × 6, row after row.
     pub base: Option<[Option<Vec<Formula>>; 2]>,
     /// N_l and N_d, for models of up to four bodies.

@@ -73,7 +73,7 @@ pub(super) enum Letters {
     Velocities,
     /// Velocities are the rates of the positions.
     Rates,
-    /// Those of the papers: θ for positions.
+    /// The letters of the papers: θ for positions.
     Paper,
 }
 

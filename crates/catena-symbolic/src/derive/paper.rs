@@ -27,7 +27,7 @@ use catena::spatial::{ArticulatedInertia, Force, Motion, Vec3};
 struct Lead {
     /// From joint i to mass centre i, in the axes of body i.
     d: Vec3<Expr>,
-    /// From the mass centre of the body before to joint i, in its axes; zero on the ground.
+    /// From the mass centre of the parent to joint i, in the parent's axes; zero on the ground.
     r: Vec3<Expr>,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Newton–Euler for τ, composite bodies for I, articulated bodies for U and D, and the two substitutions for v̇ (Saha 1999, sections 4
 //! and 5), about body origins in body axes. They are written here a second time, step by step, because a page needs intermediate
-//! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The same in the papers'
-//! variables, about mass centres, is in `paper.rs`.
+//! quantities that the library's own recursions do not expose; [`Recursion::difference`] compares the two. The recursions in the papers'
+//! variables, about mass centres, are in `paper.rs`.
 
 use super::elements::{self, Value};
 use super::symbolic::{Central, Symbolic, symbolic};
@@ -26,10 +26,10 @@ use std::collections::HashMap;
 /// Variables in which the recursions are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notation {
-    /// Those of this library: loads, accelerations and inertias about the joints.
+    /// The variables of this library: loads, accelerations and inertias about the joints.
     #[default]
     Catena,
-    /// Those of Saha's papers: B, p and M, twists and wrenches of the mass centres.
+    /// The variables of Saha's papers: B, p and M, twists and wrenches of the mass centres.
     Paper,
 }
 
@@ -38,7 +38,7 @@ pub enum Notation {
 pub struct Definition {
     /// The name, as `omega[2].x`.
     pub name: String,
-    /// In names defined before, coordinates and symbols of the model.
+    /// Its definition, in names defined before, coordinates and symbols of the model.
     pub value: Value,
 }
 
@@ -259,7 +259,7 @@ pub(super) struct Rigid {
 }
 
 impl Rigid {
-    /// About another point, from which the present one is at `arm`: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ).
+    /// The body about another point, from which the present one is at `arm`: J + 2 (r·h) 1 − r hᵀ − h rᵀ + m (r·r 1 − r rᵀ).
     pub fn shifted(self, arm: Vec3<Expr>) -> Self {
         let Rigid {
             mass,

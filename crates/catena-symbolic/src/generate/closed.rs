@@ -5,9 +5,9 @@
 //! I dv̇ − Jᵀ dλ = −∂(I v̇ + C v + g − Jᵀ λ),   J dv̇ = −∂(J v̇ − b)             v̇ and λ held on the right
 //! ```
 //!
-//! Straight-line code cannot determine the rank of J. Closed positions are therefore examined beforehand: rows that follow from others in all of them are
-//! left out, and a mechanism whose independent rows differ between them is rejected. Positions at or near dead points, where the rank is lower, are
-//! excluded: the code is not valid there.
+//! Straight-line code cannot determine the rank of J. Closed positions are therefore examined beforehand: rows that follow from others in all of them
+//! are left out, and a mechanism whose independent rows differ between them is rejected. Positions at or near dead points, where the rank is lower,
+//! are excluded: the code is not valid there.
 
 use super::equations::{Traced, array, cost, passed_over, solve, unchanged};
 use super::sample::{LIMIT, ROUNDINGS, SMALLEST, Sample};

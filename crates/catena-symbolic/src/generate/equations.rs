@@ -648,7 +648,7 @@ impl<'a> Traced<'a> {
         matrix
     }
 
-    /// From I v̇ + bias = τ: I ∂v̇ = −∂τ with v̇ held at its value.
+    /// ∂v̇ from I v̇ + bias = τ: I ∂v̇ = −∂τ with v̇ held at its value.
     fn forward_derivative(&self, slopes: &dyn Fn(&[Expr]) -> Vec<Expr>) -> Vec<Expr> {
         let (vdot, factors) = self.forward();
         let held = self.x("vdot");

@@ -55,7 +55,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// All of them, with their names.
+    /// All languages, with their names.
     pub const ALL: [(&'static str, Language); 4] = [
         ("rust", Language::Rust),
         ("c", Language::C),
@@ -310,8 +310,8 @@ impl Module {
 }
 
 /// The variants of a function, each with the algorithm it was traced from; [`Module::new`] takes the one with the fewest operations and the
-/// shortest dependency chain. For forward
-/// dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with elimination; otherwise there is one.
+/// shortest dependency chain. For forward dynamics these are articulated bodies and, up to 40 freedoms, composite bodies with
+/// elimination; otherwise there is one.
 pub fn programs(
     model: &Model,
     question: Question,

@@ -36,7 +36,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// All of them, with the names of the functions.
+    /// All quantities, with the names of their functions.
     pub const ALL: [(&'static str, Question); 15] = [
         ("inverse", Question::Inverse),
         ("forward", Question::Forward),

@@ -72,7 +72,7 @@ pub(super) fn samples(
     Ok((samples, error))
 }
 
-/// With the parameters of the model first, and then with others: masses and tensors 1.2, everything else 0.9 times as large, springs at rest
+/// Samples with the parameters of the model first, and then with others: masses and tensors 1.2, everything else 0.9 times as large, springs at rest
 /// elsewhere.
 fn parametric_samples(
     model: &Model,

@@ -172,7 +172,7 @@ impl Step {
         }
     }
 
-    /// From the parent to the body; shifts are for twists and their rates.
+    /// A motion, from the parent to the body; shifts are for twists and their rates.
     pub fn motion_in(self, m: Motion<Expr>) -> Motion<Expr> {
         match self {
             Step::Shift(arm) => Motion::new(m.angular, m.linear + m.angular.cross(arm)),
@@ -216,7 +216,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// From the parent to the body.
+    /// A motion, from the parent to the body.
     pub fn motion_in(&self, mut motion: Motion<Expr>) -> Motion<Expr> {
         for step in self.steps().rev() {
             motion = step.motion_in(motion);

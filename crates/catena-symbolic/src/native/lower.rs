@@ -121,7 +121,7 @@ impl<'a> Lowering<'a> {
         Ok(lowering)
     }
 
-    /// The sines that are needed, all computed before the call.
+    /// Lists the angles whose sines are needed; all are computed before the call.
     fn list_angles(&mut self) -> Result<()> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.program.operations.len()];

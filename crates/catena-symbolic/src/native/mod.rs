@@ -42,7 +42,7 @@ pub struct NativeOptions {
     pub single: bool,
     /// Code for the states in the lanes of a register.
     pub lanes: bool,
-    /// For this processor.
+    /// The instruction set of the code.
     pub cpu: Cpu,
     /// As in [`generate::CodeOptions::dust`].
     pub dust: f64,
@@ -82,7 +82,7 @@ fn most_freedoms(kernel: Kernel) -> usize {
 }
 
 /// Length of code, in bytes, beyond which the general algorithm is faster: straight-line code is executed once, fetched from the
-/// outer caches; the loops of the general algorithms stay in the first-level cache, with a column in every lane. Measured: docs/theory/speed.md.
+/// outer caches; the loops of the general algorithms stay in the L1 cache, with a column in every lane. Measured: docs/theory/speed.md.
 fn largest(kernel: Kernel, lanes: bool) -> usize {
     match (kernel, lanes) {
         (Kernel::Inverse | Kernel::Forward | Kernel::Closed, _) => 4 << 20,
@@ -488,7 +488,7 @@ mod tests {
         widths().into_iter().filter(of_kind).collect()
     }
 
-    /// valgrind runs this one (`.ci/memcheck`), and does not know instructions of the next.
+    /// valgrind runs this test (`.ci/memcheck`); it does not support the instructions of the next one.
     #[test]
     fn code_for_one_state_computes_what_the_program_says() {
         code_computes_what_the_program_says(&widths_of(false));

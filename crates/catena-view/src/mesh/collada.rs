@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(ends, [[1.0, 1.0, 0.005], [2.0, 2.0, 0.0], [3.0, 1.0, 0.0]]);
     }
 
-    /// A colour that leads nowhere is none, a material without a binding is found by its own name.
+    /// A colour reference to nothing gives no colour; a material without a binding is found by its own name.
     #[test]
     fn colours_are_optional() {
         let colours = |old: &str, new: &str| -> Vec<Option<[f64; 4]>> {

@@ -352,7 +352,7 @@ mod tests {
             other["bufferViews"][1]["byteLength"] = (3 * size).into();
             check(&parts(&binary(&other, &bytes), Path::new("")).expect("triangles"));
         }
-        // places and corners apart, as exporters interleave them
+        // positions with a stride, as in interleaved buffers, and a node with a matrix
         let mut apart = document.clone();
         apart["bufferViews"][0]["byteStride"] = 12.into();
         apart["accessors"][1]["byteOffset"] = 0.into();

@@ -87,7 +87,7 @@ impl<S: Scalar> CoupledDynamics<S> {
         self.factors.solve(tree, couplings, vdot); // (2)
     }
 
-    /// Efforts of the tree.
+    /// Efforts of the tree, all joints independent.
     fn of_tree<P: Parameter<S>>(
         &mut self,
         tree: &Model<P>,

@@ -89,8 +89,8 @@ pub fn act<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// Sine and cosine, times a common factor, of the angle by which a torsion is deflected from its rest position. Its [`act`] takes their
-/// arc tangent; formulas denote the angle by them.
+/// Sine and cosine, times a common factor, of the angle by which a torsion is deflected from its rest position. [`act`] takes their
+/// arc tangent; symbolic formulas represent the angle by them.
 pub fn deflection_of<S: Scalar>(torsion: &Torsion, kinematics: &Kinematics<S>) -> [S; 2] {
     let scene = Scene {
         kinematics,
@@ -241,8 +241,8 @@ pub(crate) fn slopes(model: &Model, state: &State) -> [Matrix; 2] {
     slopes
 }
 
-/// Gravity of the gradients at a point of the world with a velocity, which an accelerometer does not measure, and the angular velocity
-/// of the world's axes, which a gyroscope does.
+/// Acceleration of the gravity gradients at a moving point of the world, which an accelerometer does not measure, and the angular velocity
+/// of the world's axes, which a gyroscope measures.
 pub(crate) fn field_at(
     model: &Model,
     point: Vec3<f64>,
@@ -527,7 +527,7 @@ impl<S: Scalar> Body<S> {
         (energy, Force::new(arm.cross_add(force, torque), force))
     }
 
-    /// Energy, and wrench about its origin, in axes that turn with an orbit: the acceleration is A r + B ṙ.
+    /// Energy, and wrench about its origin, in orbiting axes: the acceleration is A r + B ṙ.
     fn in_orbit(&self, rate: f64, up: Vec3<f64>, normal: Vec3<f64>) -> (S, Force<S>) {
         let (u, h): (Vec3<S>, Vec3<S>) = (up.lift(), normal.lift());
         let squared = S::constant(rate * rate);

@@ -1,4 +1,4 @@
-//! Energies, momenta and the centre of mass.
+//! Energies, momenta and the mass centre.
 
 use crate::algorithm::elements::element_energies;
 use crate::algorithm::kinematics::Kinematics;
@@ -31,9 +31,9 @@ pub struct MechanicalState<S> {
     pub momentum: Force<S>,
     /// Total mass.
     pub mass: S,
-    /// Centre of mass; the origin of the world where there is no mass.
+    /// Mass centre; the origin of the world where there is no mass.
     pub centre: Vec3<S>,
-    /// Velocity of the centre of mass; zero where there is none.
+    /// Velocity of the mass centre; zero where there is no mass.
     pub centre_velocity: Vec3<S>,
 }
 

@@ -131,7 +131,7 @@ pub struct Denoc<S> {
 }
 
 impl<S: Scalar> Denoc<S> {
-    /// At positions q and velocities v; the rates are zero at v = 0 on a base at rest. `centres` are the mass centres in body frames,
+    /// The complement at positions q and velocities v; the rates are zero at v = 0 on a base at rest. `centres` are the mass centres in body frames,
     /// as [`mass_centres`] gives them.
     pub fn new<P: Parameter<S>>(
         model: &Model<P>,
@@ -233,7 +233,7 @@ impl<S: Scalar> Denoc<S> {
         self.body.len()
     }
 
-    /// The body before this one, 0 for the base.
+    /// Parent of body i, 0 for the base.
     pub fn parent(&self, i: usize) -> usize {
         self.parent[i]
     }
@@ -287,7 +287,7 @@ impl<S: Scalar> Denoc<S> {
         self.composite[i]
     }
 
-    /// M̂_k: the articulated body that the effort of freedom k works against, about the mass centre of its body. Those of later freedoms
+    /// M̂_k: the articulated body that the effort of freedom k works against, about the mass centre of its body. Later freedoms
     /// of the same joint are eliminated.
     pub fn articulated(&self, k: usize) -> ArticulatedInertia<S> {
         self.articulated[k]

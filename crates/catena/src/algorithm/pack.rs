@@ -25,10 +25,10 @@ pub(crate) trait Pack<S: Scalar>: Copy + Debug + 'static {
     /// Sets the number of one column.
     fn set(many: &mut Self::Many, lane: usize, one: S);
 
-    /// The columns from as many numbers.
+    /// Loads one number per column.
     fn load(from: &[S]) -> Self::Many;
 
-    /// The columns into as many numbers.
+    /// Stores one number per column.
     fn store(many: Self::Many, to: &mut [S]);
 
     /// Prefetches for writing.
@@ -155,10 +155,10 @@ pub(crate) use record;
 
 /// Destination of the records of freedoms, the last freedom first.
 pub(crate) trait Sink<R> {
-    /// Storage for that of a freedom.
+    /// Storage for the record of a freedom.
     fn room(&mut self, freedom: usize) -> &mut R;
 
-    /// Called once it is written.
+    /// Called once that record is written.
     #[inline(always)]
     fn filled(&mut self, _freedom: usize) {}
 }
@@ -200,7 +200,7 @@ pub(crate) fn set_force<S: Scalar, K: Pack<S>>(
     set_vec::<S, K>(&mut many.force, lane, one.force);
 }
 
-/// The vector of one column, for all.
+/// Broadcasts the vector of one column to all columns.
 #[inline(always)]
 pub(crate) fn spread_vec<S: Scalar, K: Pack<S>>(
     many: &Vec3<K::Many>,
@@ -246,7 +246,7 @@ pub(crate) fn row_in<S: Scalar, K: Pack<S>, R>(packs: &[R], row: usize) -> (&R, 
     (&packs[row / K::WIDTH], row % K::WIDTH)
 }
 
-/// Numbers of one lane, for all columns.
+/// Broadcasts the numbers of one lane to all columns.
 #[inline(always)]
 pub(crate) fn spread<S: Scalar, K: Pack<S>, const C: usize>(
     numbers: &[K::Many; C],
@@ -259,7 +259,7 @@ pub(crate) fn spread<S: Scalar, K: Pack<S>, const C: usize>(
     all
 }
 
-/// In two independent sums; symmetric in the two arguments to the last bit.
+/// Dot product in two independent sums; symmetric in the two arguments to the last bit.
 #[inline(always)]
 pub(crate) fn dot<M: Scalar>(a: &[M; 6], b: &[M; 6]) -> M {
     let one = a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]));

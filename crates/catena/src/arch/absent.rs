@@ -1,4 +1,4 @@
-//! What [`super`] offers where there are no registers: types without values.
+//! Stand-ins for the types of [`super`] where there are no SIMD registers: uninhabited types.
 
 use super::{Cpu, Of};
 use crate::algorithm::inertia_matrix::Part;
@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::spatial::Force;
 use crate::state::State;
 
-/// A type that has no values, with functions that are never called.
+/// An uninhabited type, with functions that are never called.
 macro_rules! absent {
     ($name:ident: $(fn $function:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         #[derive(Clone, Debug)]

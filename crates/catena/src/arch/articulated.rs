@@ -76,7 +76,7 @@ impl QuadArticulated {
         }
     }
 
-    /// About a point in which the present one is at `d`.
+    /// The inertia about a point in which the present one is at `d`.
     #[inline(always)]
     pub fn moved(self, d: &Quad) -> Self {
         let (a, b, c) = (self.rotational, self.coupling, self.translational);
@@ -88,7 +88,7 @@ impl QuadArticulated {
         }
     }
 
-    /// Minus ψ ψᵀ m̂.
+    /// The inertia minus ψ ψᵀ m̂.
     #[inline(always)]
     pub fn without(self, psi: &QuadWrench, pivot: f64) -> Self {
         let pivot = Quad::splat(pivot);

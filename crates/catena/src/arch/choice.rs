@@ -6,7 +6,7 @@ use super::lanes::{Avx2Register, Avx512Register};
 use crate::scalar::Vector;
 use std::fmt::Debug;
 
-/// What can be done with any kind of register.
+/// A task for any kind of register.
 pub(crate) trait ForRegister {
     type Output;
     fn run<V: Vector + Send + Sync>(self) -> Self::Output;
@@ -29,7 +29,7 @@ pub(crate) trait PerRegister: Clone + Debug {
     type Of<V: Vector + Send + Sync>: Clone + Debug;
 }
 
-/// What can be done with values of those types.
+/// A task for values of those types.
 pub(crate) trait Visitor<F: PerRegister> {
     type Output;
     fn visit<V: Vector + Send + Sync>(self, values: &mut Vec<F::Of<V>>) -> Self::Output;

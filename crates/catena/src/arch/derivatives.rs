@@ -146,7 +146,7 @@ impl<V: Vector> MatricesIn<V> {
         }
     }
 
-    /// From body to body.
+    /// The recursion from body to body.
     #[inline(always)]
     fn recursion(
         &mut self,

@@ -1,4 +1,4 @@
-//! Hints to the caches.
+//! Prefetches.
 
 /// Prefetches a cache line for writing.
 #[inline(always)]

@@ -1,9 +1,9 @@
-//! All that knows the processor: detection of instruction sets, vectors held in registers, registers of lanes, hints to the caches.
+//! Everything that depends on the processor: detection of instruction sets, vectors held in registers, registers of lanes, prefetches.
 //!
 //! The types of registers are private to this folder, and their operations are sound only where the processor has the instructions.
 //! Others get them in two ways: as workspaces that [`OneState`], [`InertiaMatrix`] and [`Derivatives`] make only after detection, and as
 //! the type parameter of [`in_registers`] and [`InRegisters`], which detect, too. On other architectures than x86-64 there are none
-//! (`absent.rs`), and nothing outside this folder needs to know.
+//! (`absent.rs`), and no code outside this folder depends on that.
 
 mod choice;
 mod code;
@@ -76,7 +76,7 @@ macro_rules! in_registers_only {
 #[cfg(test)]
 pub(crate) use in_registers_only;
 
-/// The same in arrays, too.
+/// `in_registers_only`, and the check in arrays.
 #[cfg(test)]
 macro_rules! in_every_register {
     ($check:ident) => {
@@ -88,7 +88,7 @@ macro_rules! in_every_register {
 #[cfg(test)]
 pub(crate) use in_every_register;
 
-/// Whether there are these instructions; if not, the test that asks says that it skips them.
+/// Whether these instructions are available; if not, the calling test reports that it skips them.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) fn has_or_skips(wanted: Cpu) -> bool {
     let has = Cpu::detect() >= wanted;

@@ -31,7 +31,7 @@ impl QuadMoments {
         }
     }
 
-    /// A body's own, rotated into these axes. Constants are broadcast as they are loaded.
+    /// Moments of a body, rotated into these axes. Constants are broadcast as they are loaded.
     #[inline(always)]
     pub fn of(link: &Link, axes: &QuadMat) -> Self {
         let half = QuadMat {
@@ -46,7 +46,7 @@ impl QuadMoments {
         }
     }
 
-    /// About an origin in which the present one is at `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
+    /// The moments about an origin in which the present one is at `arm`: Σ + h rᵀ + r (h + m r)ᵀ.
     #[inline(always)]
     pub fn shifted(self, arm: &Quad) -> Self {
         let r = arm.spread_from_memory();
@@ -72,7 +72,7 @@ impl QuadMoments {
         Quad::splat(diagonal.sum())
     }
 
-    /// In the axes into which `axes` turns the present ones.
+    /// The moments in the axes to which `axes` rotates the present ones.
     #[inline(always)]
     pub fn turned(self, axes: &QuadMat) -> Self {
         let half = QuadMat {

@@ -133,7 +133,7 @@ impl QuadDerivatives {
         }
     }
 
-    /// For derivatives of inverse dynamics.
+    /// Records for derivatives of inverse dynamics.
     #[inline(always)]
     pub fn of_efforts(
         &mut self,
@@ -149,7 +149,7 @@ impl QuadDerivatives {
         outward.back(model, &constants, state, vdot, external, None, forks, visit);
     }
 
-    /// For derivatives of forward dynamics, with its factors.
+    /// Records for derivatives of forward dynamics, with its factors.
     #[inline(always)]
     pub fn of_accelerations(
         &mut self,

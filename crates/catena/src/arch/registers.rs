@@ -24,7 +24,7 @@ pub(crate) struct Links<'m> {
     pub links: &'m [Link],
 }
 
-/// Of one joint.
+/// The constants of one joint, and the sines and cosines of its angles.
 #[derive(Clone, Copy)]
 pub(crate) struct LinkSetting<'a> {
     link: &'a Link,

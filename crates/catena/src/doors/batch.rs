@@ -39,7 +39,7 @@ impl PerRegister for Works {
     type Of<V: Vector + Send + Sync> = LaneWork<V>;
 }
 
-/// A number of workspaces, with the code made for the model.
+/// Sets the number of workspaces, each with the code made for the model.
 struct Resize<'a> {
     threads: usize,
     model: &'a Model,
@@ -72,7 +72,7 @@ impl Visitor<Works> for Failed {
     }
 }
 
-/// The loop over registers of states, to be compiled for them.
+/// The loop over registers of states, to be compiled for their instruction set.
 struct Loop<'a, 'b, Q, V: Vector> {
     question: Q,
     work: &'a mut LaneWork<V>,
@@ -135,9 +135,9 @@ pub struct Batch {
     poses: Vec<f64>,
     failures: Vec<Failure>,
     compiled: Option<Compiled>,
-    /// For models with couplings.
+    /// Additional data for models with couplings.
     coupled: Option<Box<coupled::Coupled>>,
-    /// For models with loops.
+    /// Additional data for models with loops.
     closed: Option<Box<closed::Closed>>,
 }
 
@@ -238,12 +238,12 @@ impl Batch {
         &self.failures
     }
 
-    /// Efforts τ for every state.
+    /// Computes efforts τ for every state.
     pub fn inverse(&mut self, q: &[f64], v: &[f64], vdot: &[f64], tau: &mut [f64]) -> Result<()> {
         self.inverse_loaded(q, v, vdot, &[], tau)
     }
 
-    /// Efforts τ for every state under external wrenches: one on every body 0…n of every state, in body axes about the body's
+    /// Computes efforts τ for every state under external wrenches: one on every body 0…n of every state, in body axes about the body's
     /// origin, or an empty slice.
     pub fn inverse_loaded(
         &mut self,
@@ -267,12 +267,12 @@ impl Batch {
         self.ask(Inverse, given, tau, self.model.nv())
     }
 
-    /// Accelerations v̇ for every state.
+    /// Computes accelerations v̇ for every state.
     pub fn forward(&mut self, q: &[f64], v: &[f64], tau: &[f64], vdot: &mut [f64]) -> Result<()> {
         self.forward_loaded(q, v, tau, &[], vdot)
     }
 
-    /// Accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
+    /// Computes accelerations v̇ for every state under external wrenches, given as for [`inverse_loaded`](Self::inverse_loaded).
     ///
     /// Loops of the model are kept closed, as [`ClosedChain::forward`](crate::closed_chain::ClosedChain::forward) does for one
     /// state, with the same results: to the last bit, or to round-off where there is code for the model. States with open loops fail.
@@ -300,7 +300,7 @@ impl Batch {
         self.ask(Forward, given, vdot, self.model.nv())
     }
 
-    /// The inertia matrix I(q) of every state: nv × nv numbers each, row after row.
+    /// Computes the inertia matrix I(q) of every state: nv × nv numbers each, row after row.
     pub fn inertia(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
         if self.is_coupled() {
             return self.coupled_inertia(q, inertia);
@@ -310,7 +310,7 @@ impl Batch {
         self.ask(question, Given::positions(q), inertia, size)
     }
 
-    /// The upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
+    /// Computes the upper triangle of the inertia matrix I(q) of every state: nv × nv numbers each, row after
     /// row, of which those on the diagonal and above it are those of [`inertia`](Self::inertia). **Entries below the diagonal
     /// are unspecified.**
     pub fn inertia_upper(&mut self, q: &[f64], inertia: &mut [f64]) -> Result<()> {
@@ -381,7 +381,7 @@ impl Batch {
         self.explain(question, given)
     }
 
-    /// Jacobian of a frame at every state: 6 × nv numbers each, row after row (angular rows first, world axes, at the
+    /// Computes the Jacobian of a frame at every state: 6 × nv numbers each, row after row (angular rows first, world axes, at the
     /// frame's origin).
     pub fn jacobians(&mut self, q: &[f64], frame: &FrameInfo, jacobians: &mut [f64]) -> Result<()> {
         self.check_frame(frame)?;
@@ -392,7 +392,7 @@ impl Batch {
         self.ask(FrameJacobian(frame), Given::positions(q), jacobians, size)
     }
 
-    /// Pose of a frame in the world at every state.
+    /// Computes the pose of a frame in the world at every state.
     pub fn frame_poses(
         &mut self,
         q: &[f64],
@@ -574,7 +574,7 @@ impl Batch {
         });
     }
 
-    /// The failures with their reasons, and an error if there are any.
+    /// Finds the reasons of all failures; returns an error if there are any.
     fn explain<Q: Question>(&mut self, question: Q, given: Given<'_>) -> Result<()> {
         let failed = self.works.visit(Failed);
         match failed.is_empty() {
@@ -623,7 +623,7 @@ impl Batch {
         self.first_failure()
     }
 
-    /// The first failure, as the error of the whole call.
+    /// Returns the first failure as the error of the whole call.
     fn first_failure(&self) -> Result<()> {
         let Some(Failure { state, error }) = self.failures.first() else {
             return Ok(());
@@ -701,7 +701,7 @@ impl<Q: Question> Visitor<Works> for Share<'_, Q> {
             });
             return;
         }
-        // a thread finds again what it kept of its states: it is always given the same ones
+        // each thread is always given the same states, whose data its workspace keeps
         let chunk = registers(job.states).div_ceil(threads) * V::LANES;
         let mut first = 0;
         let mut tasks = Vec::with_capacity(works.len());

@@ -34,14 +34,14 @@ use crate::state::{State, StateView};
 use sharp::Sharp;
 use std::sync::Arc;
 
-/// Rows up to which all of them are decomposed together wherever singular values, shared loads or shortest changes are asked for, at O(n m²). Above it
-/// assembly and consistent accelerations use sparse products instead, and commands leave out what needs all rows at once.
+/// Most rows that are decomposed together where singular values, shared loads or minimum-norm changes are requested, at O(n m²). With more rows
+/// assembly and consistent accelerations use sparse products instead, and commands omit what needs all rows at once.
 pub const DENSE_ROWS: usize = 500;
 
 /// Most numbers of a matrix of all rows: 2 GB.
 const MOST_NUMBERS: f64 = 2.5e8;
 
-/// Refuses a matrix that does not fit into memory.
+/// Rejects a matrix that does not fit into memory.
 fn modest(what: &str, numbers: f64) -> Result<()> {
     if numbers <= MOST_NUMBERS {
         return Ok(());
@@ -310,7 +310,7 @@ impl ClosedChain {
         Ok(self.work.rank())
     }
 
-    /// Refuses what needs all rows as one matrix where that does not fit into memory.
+    /// Rejects a request that needs all rows as one matrix where that does not fit into memory.
     fn require_dense(&self) -> Result<()> {
         let numbers = self.row_count() as f64 * self.model.nv() as f64;
         modest("the matrix of all rows of the constraints", numbers)
@@ -379,7 +379,7 @@ impl ClosedChain {
         }
     }
 
-    /// Factors of I and the decomposition of B at a state whose rows are evaluated.
+    /// Factorizes I and decomposes B at a state whose rows are evaluated.
     pub(crate) fn factorize(&mut self, state: &State) -> Result<()> {
         self.work
             .factorize(&self.model, &state.q, !self.user.is_empty());
@@ -389,7 +389,7 @@ impl ClosedChain {
         Ok(())
     }
 
-    /// Accelerations at a state whose rows have been evaluated, whether its loops are closed or not.
+    /// Computes accelerations at a state whose rows have been evaluated, whether its loops are closed or not.
     pub(crate) fn accelerate(
         &mut self,
         state: &State,

@@ -1,4 +1,4 @@
-//! Forward dynamics of closed chains by code made for the model, with the general algorithm behind it.
+//! Forward dynamics of closed chains by code made for the model, with the general algorithm as its fallback.
 
 use super::all_finite;
 use super::native::{Compiled, Single};
@@ -49,7 +49,7 @@ impl CompiledChain {
         self.general.model()
     }
 
-    /// The general algorithm, for everything else; it does not know the states computed by code.
+    /// The general algorithm, for everything else; it keeps nothing of states computed by code.
     pub fn general(&mut self) -> &mut ClosedChain {
         &mut self.general
     }

@@ -308,14 +308,14 @@ impl Dynamics {
         } else {
             self.recursive_forward(state, tau, loaded)?;
         }
-        // by reference: a simulation calls this so often that a copy would show
+        // by reference: in simulations a copy would cost measurable time
         Ok(match (&self.native, is_compiled) {
             (Some(native), true) => native.accelerations(),
             _ => &self.vdot,
         })
     }
 
-    /// Accelerations by the general recursion, with code or without.
+    /// Computes accelerations by the general recursion, with code or without.
     fn general_forward(
         &mut self,
         state: &State,
@@ -495,7 +495,7 @@ impl Dynamics {
         Ok(&self.coriolis)
     }
 
-    /// What code of this kernel computes, by the recursions and without pivots. A closed chain is evaluated with its loops open.
+    /// The results that code of this kernel computes, here by the recursions and without pivots. A closed chain is evaluated with its loops open.
     pub fn kernel_results(&mut self, kernel: Kernel, state: &State, x: &[f64]) -> Result<Vec<f64>> {
         let flat = |parts: [&Matrix; 3]| parts.iter().flat_map(|m| m.as_slice()).copied().collect();
         Ok(match kernel {

@@ -7,8 +7,9 @@
 //! δ = Jᵀ (J Jᵀ + λ 1)⁻¹ e,        q ← q ⊕ δ                                    (1)
 //! ```
 //!
-//! λ falls while steps help and rises while they do not; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a step would push beyond their limits are held, and the others
-//! take the step. The rows of loops are appended to J with e = 0; assembly closes the loops after each step.
+//! λ decreases after successful steps and increases after others; a step that turns a joint by more than 1 rad is shortened to that. Freedoms that a
+//! step would push beyond their limits are held, and the others take the step. The rows of loops are appended to J with e = 0; assembly closes the
+//! loops after each step.
 //!
 //! A motion through targets at several instants is a sequence of such positions, each found from the one before. Its velocities and
 //! accelerations are those of the polynomial through the position and its nearest neighbours, in increments from it:
@@ -46,7 +47,7 @@ const NEIGHBOURS: usize = 4;
 /// Beyond this damping no step helps.
 const MOST_DAMPING: f64 = 1e10;
 
-/// A step that reduces the sum of squares by a smaller fraction makes no progress: by such steps nothing is reached in less than 10¹² of them.
+/// A step that reduces the sum of squares by a smaller fraction makes no progress: convergence would take 10¹² such steps.
 const PROGRESS: f64 = 1e-12;
 
 /// As many steps without progress in succession end the search.
@@ -108,7 +109,7 @@ impl Default for Search {
 pub struct Reached {
     /// The positions, at rest.
     pub state: State,
-    /// Is everything where it is wanted, within the tolerance?
+    /// Are all targets reached, within the tolerance?
     pub converged: bool,
     /// Residual: for each target the rotation vector (if it has a rotation) and the translation to it, then the translation to the
     /// centre; world axes, rad and m.
@@ -133,7 +134,7 @@ pub struct Instant {
     pub state: State,
     /// Accelerations v̇.
     pub accelerations: Vec<f64>,
-    /// Is everything where it is wanted, within the tolerance?
+    /// Are all targets reached, within the tolerance?
     pub converged: bool,
     /// The largest of what is left, m or rad.
     pub residual: f64,
@@ -221,7 +222,7 @@ impl InverseKinematics {
         }
     }
 
-    /// Positions near `start` that reach all targets, or come as close as the steps lead; the result says which.
+    /// Positions near `start` that reach all targets, or come as close as the search gets; the result says which.
     pub fn reach(&mut self, goal: &Goal, start: &State, search: &Search) -> Result<Reached> {
         let whole = self.whole(start)?;
         let mut found = self.search(goal, &whole, search)?;
@@ -401,7 +402,7 @@ impl InverseKinematics {
         }
     }
 
-    /// A step of the same direction that turns no joint too far.
+    /// The step, scaled down so that no joint turns by more than [`MOST_TURN`].
     fn shortened(&self, mut delta: Vec<f64>) -> Vec<f64> {
         let turns = delta.iter().zip(&self.model.tree().dofs);
         let turns = turns.filter(|(_, dof)| dof.velocity_unit == "rad/s");

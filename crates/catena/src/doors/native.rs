@@ -34,7 +34,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// All those of trees.
+    /// All kernels of trees.
     pub const ALL: [Kernel; 5] = [
         Kernel::Inverse,
         Kernel::Forward,
@@ -118,11 +118,11 @@ impl Width {
 /// An angle of the model: factor · q + offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Angle {
-    /// Which position.
+    /// Index of the position coordinate.
     pub position: usize,
     /// 1 or −1.
     pub factor: f64,
-    /// Added to it.
+    /// Added to factor · q.
     pub offset: f64,
 }
 
@@ -316,7 +316,7 @@ impl Compiled {
         })
     }
 
-    /// Is this the code of that model?
+    /// Checks that this is the code of that model.
     pub(crate) fn expect_model(&self, model: &Model) -> Result<()> {
         match self.fingerprint == model.fingerprint() {
             true => Ok(()),
@@ -391,8 +391,8 @@ pub struct FamilyCode {
 }
 
 impl FamilyCode {
-    /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and the
-    /// inverse pivots. Code of another family, or of another quantity, is rejected.
+    /// This code, generated in the given time. It reads q, v, and τ followed by the [parameters](Family::parameters) of a member; it writes v̇ and
+    /// the inverse pivots. Code of another family, or of another quantity, is rejected.
     pub fn new(family: Family, code: Code, time: Duration) -> Result<Self> {
         let model = family.nominal();
         let wanted = MadeFor {
@@ -428,7 +428,7 @@ impl FamilyCode {
         self.time
     }
 
-    /// For registers of `V`.
+    /// The code for registers of `V`.
     pub(crate) fn lanes<V: Vector>(&self) -> Option<Wides> {
         (self.code.width.lanes == V::LANES && V::LANES > 1).then(|| Wides::new::<V>(&self.code))
     }
@@ -580,7 +580,7 @@ impl Wides {
         output: &mut [Wide<V>],
     ) {
         let count = self.code.angles.len();
-        // lines evicted from the first-level cache by the last results are prefetched while sines are computed
+        // lines evicted from the L1 cache by the last results are prefetched while sines are computed
         let registers = self.code.outputs;
         let ask = registers <= FIRST_CACHE / (8 * V::LANES) && registers > count;
         for k in 0..count {

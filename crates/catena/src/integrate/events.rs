@@ -11,10 +11,11 @@
 //! ```
 //!
 //! if m₃₄ ≤ ½ m₁₂, where (3) and (4) bound the first and the second derivative in the same way as (2) bounds g. A part in which
-//! a function satisfies none of them is halved, as long as the function changes by more than round-off there, and so is one whose polynomial does not predict g at two further points;
-//! for a step far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if the signs at its ends differ, and so does a convex one; a convex
-//! one with equal signs at its ends has one extremum, which is searched for by Brent's method (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found.
-//! The functions are also evaluated at the times of output samples, so that a change of sign that the samples show is found in any case.
+//! a function satisfies none of them is halved, as long as the function changes by more than round-off there, and so is one whose polynomial does not
+//! predict g at two further points; for a step far from zero this test is omitted. What remains is simple: a monotonic function changes sign once if
+//! the signs at its ends differ, and so does a convex one; a convex one with equal signs at its ends has one extremum, which is searched for by
+//! Brent's method (Brent 1973, ch. 5) where the polynomial comes near zero, until the other sign is found. The functions are also evaluated at the
+//! times of output samples, so that a change of sign that the samples show is found in any case.
 //!
 //! The bracket [a, b] of a change of sign shrinks by the Illinois form of the secant rule; whenever that has not halved it in
 //! three evaluations, it is bisected. The iteration ends when a and b are neighbouring numbers, or the function
@@ -126,7 +127,7 @@ impl Points {
     }
 }
 
-/// NaN has no sign: it is an error.
+/// Rejects NaN, which has no sign.
 fn check(t: f64, values: &[f64]) -> Result<()> {
     match values.iter().position(|x| x.is_nan()) {
         None => Ok(()),
@@ -339,7 +340,7 @@ enum Shape {
 }
 
 impl Series {
-    /// Of the values in the five points.
+    /// The series through the values at the five points.
     fn new([f0, f1, f2, f3, f4]: [f64; 5], noise: f64) -> Self {
         let (sum, difference) = (0.5 * (f4 + f0), 0.5 * (f4 - f0));
         let inner = NODE * (f3 - f1);
@@ -370,7 +371,7 @@ impl Series {
         c0 > c1 + c2 + c3 + c4 + 4.0 * self.rest + margin // (2)
     }
 
-    /// Is zero so far away, or the change so small, that nothing more can be learnt?
+    /// Is zero so far away, or the change so small, that finer sampling gains nothing?
     fn is_far(&self) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         self.is_flat() || c0 > 16.0 * (c1 + c2 + c3 + c4)
@@ -381,7 +382,7 @@ impl Series {
         self.c[1..].iter().map(|c| c.abs()).sum::<f64>() <= 4.0 * self.noise
     }
 
-    /// Is this the value of the function at x, as far as it matters for its shape?
+    /// Does the polynomial predict this value at x as accurately as the shape requires?
     fn foretells(&self, x: f64, value: f64) -> bool {
         let [c0, c1, c2, c3, c4] = self.c.map(f64::abs);
         let size = c1 + c2 + c3 + c4;
@@ -622,8 +623,8 @@ mod tests {
         assert!(!changes(-1.0, -2.0));
     }
 
-    /// On a parabola that does not reach zero, the vertex of the parabola through three points is the minimum: it is evaluated after a few points, wherever it is
-    /// in the bracket, and as often for either sign.
+    /// On a parabola that does not reach zero, the vertex of the parabola through three points is the minimum: it is evaluated after a few points,
+    /// wherever it is in the bracket, and as often for either sign.
     #[test]
     fn the_search_jumps_to_the_vertex_of_a_parabola() {
         for minimum in [0.11, 0.3, 0.52, 0.87] {
@@ -781,7 +782,7 @@ mod tests {
         found
     }
 
-    /// The polynomial takes the values that it is made of, and has its coefficients again.
+    /// The polynomial interpolates its values, and the coefficients are recovered from values.
     #[test]
     fn polynomials_pass_through_their_points() {
         let mut random = crate::random::Random::new(6);
@@ -799,7 +800,8 @@ mod tests {
         }
     }
 
-    /// What is said of a polynomial is true, for any of them; and with one term beside the constant, linear or quadratic one it is said as long as it is true.
+    /// A shape is claimed of a polynomial only where it is true; with a single term besides the constant, linear or quadratic one it is claimed
+    /// whenever true.
     #[test]
     fn shapes_are_those_of_the_polynomials() {
         let series = |c: [f64; 5]| Series {
@@ -859,7 +861,7 @@ mod tests {
         }
     }
 
-    /// A value is as foretold if it is off by less than a twentieth of the distance that the polynomial keeps from zero.
+    /// A value counts as predicted if its error is less than a twentieth of the polynomial's distance from zero.
     #[test]
     fn values_are_foretold_as_exactly_as_zero_is_near() {
         for k in 1..5 {
@@ -883,7 +885,7 @@ mod tests {
         }
     }
 
-    /// A parabola that comes near zero and stays clear of it is tested at two points more; no extremum is searched.
+    /// A parabola that comes near zero and does not reach it is tested at two further points; no extremum is searched for.
     #[test]
     fn clear_of_zero_nothing_is_searched() {
         for (turn, at) in [(1.0, 0.65), (-1.0, 0.65), (1.0, 0.2), (-1.0, 0.35)] {

@@ -300,7 +300,7 @@ impl Fixed {
         outcome
     }
 
-    /// The velocities at the end of the last step if it were taken in two halves: an estimate of the error of a step. Its cost is not
+    /// Computes the velocities at the end of the last step if it were taken in two halves: an estimate of the error of a step. Its cost is not
     /// counted.
     pub fn in_halves<S: Mechanical + ?Sized>(
         &mut self,
@@ -451,7 +451,7 @@ impl Fixed {
 mod tests {
     use super::*;
 
-    /// Those that are examined stand for all: every one of the first hundred for itself, later each for ten, spread evenly.
+    /// The weights of examined steps represent all steps: each of the first hundred itself, each later one ten, spread evenly.
     #[test]
     fn examined_steps_stand_for_all() {
         assert!((1..=100).all(|step| examined(step) == Some(1.0)));

@@ -159,7 +159,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, by increasing order.
+    /// All methods with variable steps, by increasing order.
     pub const ALL: [Method; 5] = [
         Method::DormandPrince5,
         Method::Tsitouras5,
@@ -208,7 +208,7 @@ pub enum FixedMethod {
 }
 
 impl FixedMethod {
-    /// All of them.
+    /// All methods with a fixed step.
     pub const ALL: [FixedMethod; 3] = [
         FixedMethod::RungeKutta4,
         FixedMethod::SemiImplicitEuler,
@@ -270,9 +270,9 @@ by_name!(FixedMethod, "integrator with a fixed step");
 /// Allowed error of a step: relative · |y| + absolute, per component.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerances {
-    /// In proportion to the component.
+    /// Tolerance in proportion to the component.
     pub relative: f64,
-    /// In the component's unit.
+    /// Tolerance in the component's unit.
     pub absolute: f64,
 }
 

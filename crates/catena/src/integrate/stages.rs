@@ -46,7 +46,7 @@ impl Workspace {
     }
 }
 
-/// The acceleration at a stage, counted and checked.
+/// Evaluates the acceleration at a stage, counts the evaluation, and checks the result.
 pub(super) fn accelerate<S: Mechanical + ?Sized>(
     system: &mut S,
     t: f64,

@@ -32,7 +32,7 @@ pub(crate) struct Trial {
 }
 
 impl StepSize {
-    /// Before the first step.
+    /// The state before the first step, of this size.
     pub fn new(proposal: f64) -> Self {
         StepSize {
             proposal,
@@ -64,13 +64,13 @@ impl StepSize {
         })
     }
 
-    /// After a step whose derivative failed.
+    /// Updates after a step whose derivative failed.
     pub fn fail(&mut self, trial: Trial) {
         self.rejected_before = true;
         self.proposal = trial.size * SHRINK_AFTER_FAILURE;
     }
 
-    /// After a step with this error in units of the tolerance. Returns whether it is accepted. `exponent` is 1/k.
+    /// Updates after a step with this error in units of the tolerance. Returns whether it is accepted. `exponent` is 1/k.
     pub fn judge(&mut self, trial: Trial, error: f64, exponent: f64) -> bool {
         let size = trial.size;
         if error > 1.0 || error.is_nan() {
@@ -156,8 +156,8 @@ pub(crate) fn ratio(x: f64, scale: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Errors that grow as hᵏ: wherever it begins, the size becomes that at which (2) is 1, ε = 0.9^(k/0.3), and no step is rejected on the way; a rejected
-    /// step is followed by one whose error is 0.9ᵏ.
+    /// Errors that grow as hᵏ: wherever it begins, the size becomes that at which (2) is 1, ε = 0.9^(k/0.3), and no step is rejected on the way; a
+    /// rejected step is followed by one whose error is 0.9ᵏ.
     #[test]
     fn sizes_settle_where_the_error_is_as_wanted() {
         for k in [3.0, 5.0, 8.0] {

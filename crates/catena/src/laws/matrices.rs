@@ -54,7 +54,7 @@ impl Case<'_> {
             ROUNDING,
         );
         let condition = skeel_condition(model, &s.q, &mut factors);
-        // pivots without a digit have no sign
+        // pivots without correct digits have no reliable sign
         let (residual, tolerance) = match d.iter().all(|&m| m > 0.0) {
             true => (0.0, 0.5),
             false if condition.is_finite() => (1.0, solving(condition).max(0.5)),

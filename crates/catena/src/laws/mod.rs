@@ -11,8 +11,8 @@
 //! articulated inertias of very unequal bodies lose more than 1e-13: 30 times their change under a perturbation of the model's
 //! last digits is allowed.
 //!
-//! A tolerance above [`DECIDED`] tells that the model is too ill-conditioned for a law to be decided in `f64`: a residual between the two is neither a
-//! confirmation nor a failure ([`Verdict`]).
+//! A tolerance above [`DECIDED`] means that the model is too ill-conditioned for a law to be decided in `f64`: a residual between the two is neither
+//! a confirmation nor a failure ([`Verdict`]).
 
 mod energy_and_momentum;
 mod force_elements;
@@ -54,17 +54,17 @@ pub struct LawResult {
 pub enum Verdict {
     /// The law holds, to [`DECIDED`] at least.
     Holds,
-    /// The model is so ill-conditioned that the law may be off by what it is off, or have no answer: it is neither confirmed nor refuted.
+    /// The model is so ill-conditioned that round-off may explain the residual, or a missing result: the law is neither confirmed nor refuted.
     Undecided,
     /// The law does not hold.
     Fails,
 }
 
-/// Largest residual with which a law holds. Where the condition of the model allows a larger one, that is no confirmation.
+/// Largest residual that confirms a law, even where the condition number of the model allows a larger one.
 pub const DECIDED: f64 = 1e-6;
 
 impl LawResult {
-    /// Does the law hold?
+    /// Whether the law holds.
     pub fn verdict(&self) -> Verdict {
         if within(self.residual, self.tolerance.min(DECIDED)) {
             Verdict::Holds
@@ -82,7 +82,7 @@ impl LawResult {
         self.verdict() == Verdict::Holds
     }
 
-    /// Does the condition of the model allow more than can be called agreement? A condition that is not known excuses nothing.
+    /// Does the condition number of the model allow residuals that confirm nothing? An unknown condition number excuses none.
     fn is_ill_conditioned(&self) -> bool {
         self.tolerance > DECIDED && self.tolerance.is_finite()
     }
@@ -151,7 +151,7 @@ impl Results {
             } else {
                 residual
             },
-            // what holds more closely than the condition allows holds to that; the residual of a question with the answers yes and no is 0 or 1
+            // a residual up to `DECIDED` confirms the law whatever the condition number; a yes-or-no law has the residual 0 or 1 and keeps its limit
             tolerance: match residual > 0.0 && residual <= DECIDED {
                 true => tolerance.min(DECIDED),
                 false => tolerance,
@@ -260,7 +260,7 @@ impl<'a> Case<'a> {
         largest(&self.effort_bounds(vdot))
     }
 
-    /// That sum for every freedom.
+    /// The bound of [`effort_scale`](Self::effort_scale) for every freedom.
     fn effort_bounds(&self, vdot: &[f64]) -> Vec<f64> {
         let (model, s) = (self.model, &self.state);
         let mut work = Kinematics::new(model);

@@ -32,7 +32,7 @@ impl Case<'_> {
             best.forward(&self.state, &tau, &self.external)
                 .map(<[f64]>::to_vec),
         );
-        // paths that refuse a pivot without a digit do not disagree
+        // paths that reject a pivot without correct digits do not disagree
         let is_answered = a.is_ok() && b.is_ok();
         // compared through inverse dynamics: in units of effort the condition number does not enter
         let residual = match (a, b) {

@@ -1,4 +1,4 @@
-//! Turning the whole world changes no effort.
+//! Rotating the whole world changes no effort.
 
 use super::{Case, ROUNDING, Results, relative};
 use crate::algorithm::inverse_dynamics::{InverseDynamics, inverse_dynamics};

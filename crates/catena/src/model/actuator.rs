@@ -20,7 +20,7 @@ pub struct ActuatorSpec {
     pub max_effort: Option<f64>,
     /// Largest speed, rad/s or m/s; none for the joint's own.
     pub max_velocity: Option<f64>,
-    /// Time constant T of its effort, T τ̇ = u − τ, s; 0 for an effort that follows at once.
+    /// Time constant T of its effort, T τ̇ = u − τ, s; 0 for an effort without lag.
     pub lag: f64,
     /// Where it was defined.
     pub place: Place,
@@ -134,7 +134,7 @@ pub struct Actuator {
     pub max_effort: Option<f64>,
     /// Largest speed of the joint, rad/s or m/s.
     pub max_velocity: Option<f64>,
-    /// Time constant of its effort, s; 0 for an effort that follows at once.
+    /// Time constant of its effort, s; 0 for an effort without lag.
     pub lag: f64,
 }
 

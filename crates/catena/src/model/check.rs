@@ -22,7 +22,7 @@ fn model_error(place: &Place, message: String) -> Error {
     Error::new(ErrorKind::Model, message).at(place.clone())
 }
 
-/// Every number is finite and physically possible.
+/// Checks that every number is finite and physically possible.
 pub(super) fn numbers(builder: &ModelBuilder) -> Result<()> {
     finite_vector(builder.gravity, &Place::default(), || "gravity".into())?;
     for link in &builder.links {

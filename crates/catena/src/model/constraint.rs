@@ -7,7 +7,7 @@
 //! | coupling | 1 | Σ cₖ qₖ = c₀: gears, mimicking joints |
 //! | driver | 1 | qₖ = s(t): a motor whose motion is given |
 //! | contact | 1 | a wheel's edge or a sphere touches a plane, a cylinder or a sphere |
-//! | rolling | 1 + 2 | the same, without slipping: two nonholonomic rows (wheel on wheel: one) |
+//! | rolling | 1 + 2 | a contact without slipping: two nonholonomic rows (wheel on wheel: one) |
 //! | knife edge | 1 | a point does not move across an edge: a nonholonomic row |
 //! | velocity | 1 | Σ cₖ vₖ = c₀: a nonholonomic row |
 //!
@@ -70,7 +70,7 @@ pub enum RuleSpec {
     Contact(Box<ContactSpec>),
     /// A point of a link does not move in one of the link's directions, as a skate does not move across its blade.
     KnifeEdge {
-        /// The link it cuts, or `world`.
+        /// The link relative to which the point cannot move across the edge, or `world`.
         parent: String,
         /// The link that carries the edge.
         child: String,
@@ -178,7 +178,7 @@ impl ConstraintSpec {
         }
     }
 
-    /// Another rule.
+    /// A constraint with this rule.
     pub fn new(name: &str, rule: RuleSpec) -> Self {
         ConstraintSpec {
             name: name.into(),

@@ -45,9 +45,9 @@ pub struct Couplings<P = f64> {
 /// Source of the motion of a freedom of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is this independent freedom.
+    /// The freedom is this independent one.
     Independent(usize),
-    /// It is this [follower](Couplings::followers).
+    /// The freedom is this [follower](Couplings::followers).
     Follower(usize),
 }
 
@@ -120,7 +120,7 @@ impl Couplings<f64> {
                 return Err(contradiction(tree, constraint, row.offset));
             };
             let row = solve_for(row, pivot);
-            // those that were expressed by the pivot
+            // rows already solved in terms of the pivot
             for index in used_by.remove(&pivot).unwrap_or_default() {
                 let Some(ratio) = solved[index].row.terms.remove(&pivot) else {
                     continue;
@@ -368,7 +368,7 @@ fn join_path(tree: &Tree, joined: &mut [usize], a: usize, b: usize) {
     join(a, b);
     let (mut x, mut y) = (a, b);
     while x != y {
-        // parents have lower numbers: the higher body is not below the other
+        // parents have lower numbers: the body with the higher number is not an ancestor of the other
         let higher = if x > y { &mut x } else { &mut y };
         let parent = tree.parent(*higher);
         join(a, *higher);

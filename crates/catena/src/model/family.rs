@@ -208,7 +208,7 @@ impl Family {
         (model, rotors)
     }
 
-    /// A member has the bodies, joints, lengths and directions of the nominal model.
+    /// Checks that a member has the bodies, joints, lengths and directions of the nominal model.
     fn expect_member(&self, member: &Model) -> Result<()> {
         let refuse = |what: &str| {
             let (name, nominal) = (member.name(), self.nominal.name());

@@ -79,7 +79,7 @@ pub enum ForceRule {
         force: Vec3<f64>,
         /// Torque, N·m.
         torque: Vec3<f64>,
-        /// In whose axes they do not change.
+        /// The axes in which they are constant.
         axes: ForceAxes,
     },
     /// Resistance of a medium: [`Drag`].
@@ -99,7 +99,7 @@ pub enum ForceRule {
     GravityGradient(GravityGradient),
 }
 
-/// In whose axes a force does not change.
+/// The axes in which a force is constant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForceAxes {
     /// World axes.
@@ -169,8 +169,7 @@ pub struct Spring {
 }
 
 impl Spring {
-    /// Whether its force is k d, which needs no direction.
-    /// Whether its force is linear in the distance between its ends, which may coincide.
+    /// Whether its force is k d, linear in the vector between its ends, which may coincide.
     pub fn is_ideal(&self) -> bool {
         self.rest_length == 0.0 && self.damping == 0.0
     }
@@ -189,8 +188,8 @@ impl Spring {
 /// U = ½ k (θ − θ₀)²              lost: c θ̇²
 /// ```
 ///
-/// Turns are not counted: θ − θ₀ is taken between −π and π. A joint's own `stiffness` counts them. Where the axis is turned
-/// over, b = −a, the twist is not defined.
+/// Turns are not counted: θ − θ₀ is taken between −π and π. A joint's own `stiffness` counts them. Where the axis is
+/// reversed, b = −a, the twist is not defined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Torsion {
     /// The two bodies; 0 is the ground.
@@ -216,7 +215,7 @@ pub struct ConstantForce {
     pub force: Vec3<f64>,
     /// n, N·m: world axes, or body axes.
     pub torque: Vec3<f64>,
-    /// In whose axes.
+    /// The axes in which they are constant.
     pub axes: ForceAxes,
 }
 
@@ -495,7 +494,7 @@ impl ForceSpec {
         })
     }
 
-    /// Every number is finite, and nonnegative where required.
+    /// Checks that every number is finite, and nonnegative where required.
     fn numbers(&self) -> Result<()> {
         let mut vectors: Vec<(&str, Vec3<f64>)> = Vec::new();
         let mut sizes: Vec<(&str, f64)> = Vec::new();

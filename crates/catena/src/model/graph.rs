@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct SpanningTree {
     /// Joints of the tree, parents first.
     pub tree: Vec<String>,
-    /// Those of them whose parent and child were exchanged.
+    /// Joints of the tree whose parent and child were exchanged.
     pub reversed: Vec<String>,
     /// Joints that were cut.
     pub cut: Vec<String>,

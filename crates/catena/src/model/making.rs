@@ -51,7 +51,7 @@ impl ModelBuilder {
 struct Making {
     /// Body and pose in it of every link placed so far.
     at: HashMap<String, (usize, Pose<f64>)>,
-    /// With the parts of their tensors lost in rounding.
+    /// Mass properties, with the parts of the tensors lost in rounding.
     inertials: HashMap<String, (Inertial, Sym3<f64>)>,
     tree: Tree,
     bodies: Vec<BodyNumbers<f64>>,

@@ -72,7 +72,7 @@ pub struct Model<P = f64> {
 pub(crate) struct BodyNumbers<P> {
     /// Joint frame in the parent's body frame.
     pub placement: Pose<P>,
-    /// About the origin of the body frame, which lies on the joint.
+    /// Inertia about the origin of the body frame, which is on the joint.
     pub inertia: RigidInertia<P>,
     /// Advance per radian of a helical joint, m/rad.
     pub pitch: P,
@@ -355,7 +355,7 @@ impl<P: Copy> Model<P> {
 }
 
 impl<P: Copy> BodyNumbers<P> {
-    /// All of them, in a fixed order.
+    /// All numbers of the body and its joint, in a fixed order.
     fn to_array(self) -> [P; 23] {
         let (r, t, i) = (
             self.placement.rotation,
@@ -460,7 +460,7 @@ impl Model<Dual<f64, 1>> {
 }
 
 impl<P: Copy> Model<P> {
-    /// Whether another model has the same bodies and joints, in the same order, whatever their numbers.
+    /// Whether another model has the same bodies and joints, in the same order, with any numbers.
     pub fn is_alike<T>(&self, other: &Model<T>) -> bool {
         let (nodes, others) = (&self.tree.nodes, &other.tree.nodes);
         nodes.len() == others.len()

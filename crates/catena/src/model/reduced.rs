@@ -88,8 +88,8 @@ impl Model {
         (reduced, shift)
     }
 
-    /// New frames, with the angles they add to the coordinates, and new body frames from old ones. With `ground`, frames on the ground are rotated so that gravity is in
-    /// the xz plane of a first joint, and joints on the ground are moved to its origin.
+    /// New frames, with the angles they add to the coordinates, and new body frames from old ones. With `ground`, frames on the ground are rotated so
+    /// that gravity is in the xz plane of a first joint, and joints on the ground are moved to its origin.
     fn aligned(&self, ground: bool) -> (Reduced, Vec<Pose<f64>>) {
         let n = self.body_count();
         let tree = &self.tree;

@@ -64,7 +64,8 @@ pub(super) fn disk() -> ModelBuilder {
     builder
 }
 
-/// Chaplygin's sleigh: 3 kg, 0.5 kg·m² about its mass centre, which is 0.4 m ahead of the edge. The link's origin is on the edge, which points along x.
+/// Chaplygin's sleigh: 3 kg, 0.5 kg·m² about its mass centre, which is 0.4 m ahead of the edge. The link's origin is on the edge, which points along
+/// x.
 pub(super) fn sleigh() -> ModelBuilder {
     let mut builder = ModelBuilder::new("sleigh");
     builder.link(

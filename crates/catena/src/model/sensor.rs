@@ -63,8 +63,8 @@ pub enum SensorKind {
     /// s = a − g          a the acceleration of its origin, g the gravity there
     /// ```
     ///
-    /// At rest s is g upwards, in free fall it is zero. Where the world's axes turn with an orbit ([`GravityGradient`](super::GravityGradient)),
-    /// ω and a are those in inertial axes.
+    /// At rest s has the magnitude g and points up, in free fall it is zero. Where the world's axes turn with an orbit
+    /// ([`GravityGradient`](super::GravityGradient)), ω and a are those in inertial axes.
     Imu,
     /// Force f and torque n with which the parent of a joint acts on its child, including efforts of the joint, in axes of the frame
     /// and about its origin.

@@ -22,7 +22,7 @@ pub struct Inertial {
 }
 
 impl Inertial {
-    /// As moments about the origin of the link frame.
+    /// The moments about the origin of the link frame.
     pub fn moments(&self) -> RigidInertia<f64> {
         rounded(self.exact_moments())
     }
@@ -40,7 +40,7 @@ impl Inertial {
         RigidInertia::from_centre(self.mass.lift(), self.centre.lift(), tensor)
     }
 
-    /// From moments about the origin of the frame. A body without mass has its centre at the origin.
+    /// Mass properties from moments about the origin of the frame. A body without mass has its centre at the origin.
     pub fn from_moments(moments: RigidInertia<f64>) -> Self {
         let mass = moments.mass;
         let centre = if mass > 0.0 {
@@ -133,11 +133,11 @@ pub struct Dof {
     /// Lower and upper position limit. A simulation reports when it is passed, or enforces it: see
     /// [`Stop`](crate::simulate::Stop).
     pub limits: Option<(f64, f64)>,
-    /// Of an enforced limit: ratio of the speeds after and before an impact, 0 to 1.
+    /// For an enforced limit: ratio of the speeds after and before an impact, 0 to 1.
     pub restitution: f64,
-    /// Of a soft limit: effort per unit of position beyond it, N·m/rad (or N/m); 0: it is rigid.
+    /// For a soft limit: effort per unit of position beyond it, N·m/rad (or N/m); 0: it is rigid.
     pub stop_stiffness: f64,
-    /// Of a soft limit: effort per unit of velocity beyond it, N·m·s/rad (or N·s/m).
+    /// For a soft limit: effort per unit of velocity beyond it, N·m·s/rad (or N·s/m).
     pub stop_damping: f64,
     /// Largest speed; not enforced, a simulation reports when it is exceeded.
     pub max_velocity: Option<f64>,

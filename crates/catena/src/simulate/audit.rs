@@ -9,8 +9,8 @@
 //! ```
 //!
 //! of weight, motion and springs, where T₁ is the kinetic energy with all velocities at 1, so that √(2 m T₁) bounds the
-//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where work or heat is integrated. Errors below the round-off of the terms of the
-//! energy, with |g| √(2 m T₁) in place of m g L, count as zero.
+//! momentum; a run with fixed steps h has α = ε/h, the round-off of a coordinate within a step. The last term of (1), in J, is present only where
+//! work or heat is integrated. Errors below the round-off of the terms of the energy, with |g| √(2 m T₁) in place of m g L, count as zero.
 //!
 //! The motion is substituted into the equations of motion,
 //!
@@ -104,7 +104,7 @@ pub struct Audit {
 pub struct ElementEnergy {
     /// Name of the element.
     pub name: String,
-    /// At the start and at the end, J; zero for elements without a potential.
+    /// Energies at the start and at the end, J; zero for elements without a potential.
     pub energies: [f64; 2],
 }
 
@@ -199,7 +199,7 @@ pub(crate) struct Auditor {
     quaternion: Worst,
     /// Position, velocity and acceleration level of the constraints.
     constraints: [Worst; 3],
-    /// For fixed steps.
+    /// The phase error, for fixed steps.
     phase: Option<Phase>,
     /// r of (1).
     resolved: f64,
@@ -276,7 +276,7 @@ impl Phase {
 /// eighth digit leaves more than this.
 const RESIDUAL: f64 = 1e-10;
 
-/// The same in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
+/// Allowed residual of (2) in a closed chain, where multipliers are damped: near positions where rows are dependent 3e-11 was observed. It is
 /// also the allowed error of constraint accelerations.
 const CLOSED_RESIDUAL: f64 = 1e-9;
 
@@ -288,7 +288,7 @@ struct Start {
     time: f64,
     energy: f64,
     linear: Vec3<f64>,
-    /// About the mass centre.
+    /// Angular momentum about the mass centre.
     angular: Vec3<f64>,
     /// Kinetic energy with all velocities at 1, and the mass.
     unit_kinetic: f64,
@@ -318,7 +318,7 @@ impl Worst {
         }
     }
 
-    /// Records a value with its own scale, instead of the largest of all.
+    /// Records a value with its own scale, instead of the largest scale of all.
     fn note_own(&mut self, value: f64, scale: f64, time: f64) {
         let own = ratio(value, scale);
         if self.scale == 0.0 || own > ratio(self.value, self.scale) || own.is_nan() {
@@ -506,7 +506,7 @@ impl Auditor {
             2.0 * start.unit_kinetic * largest(seen.vdot),
         ];
         let rounded = 64.0 * f64::EPSILON * largest(&wrenches);
-        // what is known of the scale already; the rest costs three inverse dynamics and is needed only for what may be the worst
+        // a lower bound of the scale; the scale itself costs three inverse dynamics and is needed only for a possible worst value
         let known = larger(largest(seen.tau), largest(seen.friction));
         let least = larger(known, rounded / RESIDUAL);
         if self.residual.may_be_exceeded(worst, least) {

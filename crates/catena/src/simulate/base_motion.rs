@@ -80,7 +80,7 @@ impl BaseMotion for RestingBase {
 pub struct PrescribedBase(Option<Arc<dyn BaseMotion>>);
 
 impl PrescribedBase {
-    /// At rest at the origin.
+    /// A base at rest at the origin.
     pub const fn fixed() -> Self {
         PrescribedBase(None)
     }
@@ -291,7 +291,7 @@ pub struct AnalyticBase {
 }
 
 impl Default for AnalyticBase {
-    /// At rest at the origin; the axis is z.
+    /// A base at rest at the origin; the axis is z.
     fn default() -> Self {
         AnalyticBase {
             pose: Pose::identity(),
@@ -341,9 +341,8 @@ impl BaseMotion for AnalyticBase {
 
 /// Poses of the base at some times, with cubic splines between them: position, velocity and acceleration are continuous.
 ///
-/// The splines are not-a-knot splines (three rows: a parabola, two: a line), of the
-/// position and of the four components of the quaternion, which is then normalised; angular velocity and acceleration are the
-/// exact derivatives of that motion:
+/// The splines are not-a-knot splines (three rows: a parabola, two: a line), of the position and of the four components of the
+/// quaternion, which is then normalised; angular velocity and acceleration are the exact derivatives of that motion:
 ///
 /// ```text
 /// ω = 2 Im(ṗ p̄)/|p|²,    ω̇ = 2 Im(p̈ p̄)/|p|² − 2 ω (p·ṗ)/|p|²          p the spline, p̄ its conjugate
@@ -477,7 +476,7 @@ struct Spline {
 }
 
 impl Spline {
-    /// Through these values, with a continuous third derivative at the second and last but one knot.
+    /// Through these values, with a continuous third derivative at the second and second-to-last knots.
     ///
     /// ```text
     /// h₋ m₋ + 2 (h₋ + h₊) m + h₊ m₊ = 6 (d₊ − d₋)       m second derivatives, h widths, d slopes of the chords    (1)
@@ -491,7 +490,7 @@ impl Spline {
         if n == 3 {
             seconds.fill(2.0 * (slope(1) - slope(0)) / (times[2] - times[0]));
         } else if n > 3 {
-            // (1) for the inner knots, m₀ and the last one replaced by (2); Thomas' elimination
+            // (1) for the inner knots, m₀ and the last one replaced by (2); Thomas algorithm
             let last = n - 2;
             let mut diagonal = vec![0.0; n];
             let mut right = vec![0.0; n];

@@ -20,7 +20,7 @@ use crate::spatial::Force;
 /// Rows left out as dependent may be violated by this much, m or rad; a larger violation shows that they have become independent.
 const STILL_DEPENDENT: f64 = 1e-4;
 
-/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns share in its norm, so that the tested ones have less.
+/// Allowed error of Newton's method, in units of the tolerance. Redundant unknowns enter its norm and dilute the error of the tested ones.
 const NEWTON_TOLERANCE: f64 = 0.1;
 
 /// Implicit integration in body coordinates.
@@ -54,7 +54,7 @@ struct BodiesImplicit<'a> {
 }
 
 impl BodiesEngine {
-    /// At time 0 and y.
+    /// An engine at time 0 and y.
     pub fn new(
         system: &mut TreeSystem,
         options: BdfOptions,
@@ -167,7 +167,7 @@ impl BodiesEngine {
         self.begin(system, t, &rates)
     }
 
-    /// Which rows are independent, at x and with the held freedoms.
+    /// Chooses the independent rows at x with the held freedoms.
     fn choose_rows(&mut self, system: &TreeSystem, t: f64, rates: &[f64]) -> Result<()> {
         let parts = &mut self.parts;
         if parts.layout.rows == 0 {
@@ -269,7 +269,7 @@ impl BodiesEngine {
         Ok(outcome)
     }
 
-    /// Rows that depended on the others at the start must be satisfied by them.
+    /// Checks that rows that depended on others at the start are still satisfied by them.
     fn check_rows(&mut self, t: f64) -> Result<()> {
         let parts = &self.parts;
         let (row, worst) = parts.equations.worst_row(&parts.model, t, self.bdf.x());

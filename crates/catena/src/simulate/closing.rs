@@ -103,7 +103,7 @@ impl Independent {
         self.state.base = state.base;
     }
 
-    /// Accelerations of the tree.
+    /// Computes the accelerations of the tree.
     fn accelerate(
         &mut self,
         state: &State,
@@ -259,7 +259,7 @@ impl Closing {
         self.rows_now().keep_along(t, state, change)
     }
 
-    /// Efforts that hold them, of the last evaluation: where they are not unique, one solution.
+    /// Holding efforts of the last evaluation: one solution where they are not unique.
     pub fn holding_efforts(&self) -> &[f64] {
         let all = self.last().motion().multipliers;
         &all[self.chain.row_count()..]
@@ -328,7 +328,7 @@ impl Closing {
         Ok(())
     }
 
-    /// Accelerations at a state; a stage of a step with dependent rows, or with rows close to losing rank, is projected first.
+    /// Computes accelerations at a state; a stage of a step with dependent rows, or with rows close to losing rank, is projected first.
     pub fn accelerate(
         &mut self,
         t: f64,
@@ -364,7 +364,7 @@ impl Closing {
         Ok(())
     }
 
-    /// The multipliers at a state where [`accelerate`](Self::accelerate) needed none.
+    /// Computes the multipliers at a state where [`accelerate`](Self::accelerate) needed none.
     pub fn complete(
         &mut self,
         t: f64,
@@ -379,7 +379,7 @@ impl Closing {
         self.chain.accelerate(state, tau, external)
     }
 
-    /// Accelerations with nothing held, at a closed state.
+    /// Computes accelerations with nothing held, at a closed state.
     pub fn accelerate_free(
         &mut self,
         t: f64,
@@ -430,7 +430,7 @@ impl Closing {
         efforts
     }
 
-    /// An error of a projection that has not been reported yet.
+    /// Returns the error of a projection that has not been reported yet.
     pub fn check(&mut self) -> Result<()> {
         self.failure.take().map_or(Ok(()), Err)
     }

@@ -88,7 +88,7 @@ pub struct Sensors<'a> {
 }
 
 impl<'a> Sensors<'a> {
-    /// For a continuous controller, which may not read them.
+    /// The sensors of a continuous controller, which may not read them.
     pub(super) fn closed(tree: &'a Tree) -> Self {
         Sensors {
             tree,
@@ -97,7 +97,7 @@ impl<'a> Sensors<'a> {
         }
     }
 
-    /// Evaluated by this function.
+    /// The sensors, evaluated by this function.
     pub(super) fn new(tree: &'a Tree, look: &'a mut Look<'a>) -> Self {
         Sensors {
             tree,
@@ -223,7 +223,7 @@ impl Law {
         })
     }
 
-    /// The controller; what stays in its place gives no efforts.
+    /// Takes the controller out and leaves a placeholder without efforts.
     pub(super) fn lend(&mut self) -> Law {
         Law(std::mem::replace(&mut self.0, Box::new(Lent)))
     }
@@ -250,7 +250,7 @@ impl fmt::Debug for Law {
     }
 }
 
-/// In the place of a controller that is lent.
+/// Placeholder for a controller that is lent.
 #[derive(Clone)]
 struct Lent;
 
@@ -386,7 +386,7 @@ impl Gains {
         }
     }
 
-    /// One gain per coordinate, all of them numbers ≥ 0.
+    /// Checks that there is one gain per coordinate, all of them numbers ≥ 0.
     pub(super) fn check(&self, count: usize) -> Result<()> {
         let gains = match self {
             Gains::Same(gain) => std::slice::from_ref(gain),
@@ -443,7 +443,7 @@ impl Actuated {
         }
     }
 
-    /// A controller's demand must be finite, and zero at joints without an actuator.
+    /// Checks that a controller's demand is finite, and zero at joints without an actuator.
     pub fn check(&self, t: f64, demand: &[f64], model: &Model) -> Result<()> {
         let name = |k: usize| &model.tree().dofs[k].name;
         if !all_finite(demand)

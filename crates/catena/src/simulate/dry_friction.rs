@@ -239,7 +239,7 @@ impl DryFriction {
         }
     }
 
-    /// Those that are held, among the freedoms with friction or a stop.
+    /// Indices of the held ones among the freedoms with friction or a stop.
     pub fn held(&self) -> Vec<usize> {
         (0..self.modes.len())
             .filter(|&j| self.modes[j] == Mode::Held)
@@ -287,7 +287,7 @@ impl DryFriction {
         Ok(())
     }
 
-    /// A of the chosen freedoms; `respond` turns efforts into accelerations, in place.
+    /// Computes A of the chosen freedoms; `respond` turns efforts into accelerations, in place.
     fn responses(&mut self, mut respond: impl FnMut(&mut [f64]) -> Result<()>) -> Result<()> {
         let m = self.chosen.len();
         self.made_at = None;
@@ -302,8 +302,8 @@ impl DryFriction {
         Ok(())
     }
 
-    /// A in a closed chain, symmetric to the last digit. `alone` is the mobility of each freedom in the open tree: a freedom whose mobility is
-    /// negligible in comparison cannot move.
+    /// Computes A in a closed chain, symmetric to the last digit. `alone` is the mobility of each freedom in the open tree: a freedom whose mobility
+    /// is negligible in comparison cannot move.
     fn closed_responses(
         &mut self,
         respond: impl FnMut(&mut [f64]) -> Result<()>,

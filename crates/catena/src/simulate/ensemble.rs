@@ -314,7 +314,7 @@ impl Ensemble {
         Ok(Some(parameters))
     }
 
-    /// Lengths and numbers of the members; returns how many there are.
+    /// Checks lengths and numbers of the members; returns how many there are.
     fn check_members(&self, members: &Members<'_>) -> Result<usize> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         if nv == 0 {
@@ -368,7 +368,7 @@ impl Ensemble {
         Ok(count)
     }
 
-    /// Inputs of a single run for each member, or for all.
+    /// Checks the inputs of a single run for each member, or for all.
     fn check_inputs(&self, members: &Members<'_>, count: usize) -> Result<()> {
         if members.feedback.parts().iter().any(|part| !part.is_empty()) {
             return Err(

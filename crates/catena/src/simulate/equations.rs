@@ -21,7 +21,7 @@ pub trait EquationsOfMotion: Send + Sync {
         multipliers: &mut [f64],
     ) -> Result<()>;
 
-    /// Another of the same kind, with a workspace of its own.
+    /// A copy with a workspace of its own.
     fn duplicate(&self) -> Box<dyn EquationsOfMotion>;
 }
 

@@ -357,7 +357,7 @@ impl TreeSystem {
         }
     }
 
-    /// Efforts to accelerations, in place, under the constraints, with nothing held.
+    /// Turns efforts into accelerations, in place, under the constraints, with nothing held.
     fn respond(&mut self, x: &mut [f64]) -> Result<()> {
         match &mut self.closing {
             Some(closing) => {

@@ -57,7 +57,7 @@ pub enum NewtonMatrix {
     Tree,
     /// By LU of the whole matrix.
     Dense,
-    /// A chain of ball joints in Chou's implicit equations, by one of his schemes.
+    /// A chain of spherical joints in Chou's implicit equations, by one of his schemes.
     Pendulum(Scheme),
     /// Any model, including loops, in redundant coordinates of its bodies, along the tree.
     Bodies(Formulation),
@@ -79,7 +79,7 @@ pub(super) struct TreeNewton {
     sigma: f64,
     /// What (6) multiplies: σ, or σ + d + s/σ under computed torque.
     inertial: f64,
-    /// s over that under computed torque: K is s I there, so that K g needs no product with I.
+    /// s over `inertial` under computed torque: K is s I there, so that K g needs no product with I.
     pull: f64,
     stiffness: Vec<f64>,
     held: Vec<bool>,
@@ -281,7 +281,7 @@ fn singular(model: &Model, k: usize) -> Error {
 }
 
 impl Whole {
-    /// Differences along δv (with the δq and δv̇ that come with it) and along q, (5).
+    /// Prepares B and K from differences along δv (with the δq and δv̇ that come with it) and along q, (5).
     fn prepare(
         &mut self,
         newton: &TreeNewton,

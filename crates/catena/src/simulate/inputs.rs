@@ -140,7 +140,7 @@ pub struct LineSpring {
     pub points: [Vec3<f64>; 2],
     /// Force per unit of elongation, N/m.
     pub stiffness: f64,
-    /// Force per unit of its rate, N·s/m.
+    /// Force per unit of elongation rate, N·s/m.
     pub damping: f64,
     /// Length without force, m.
     pub free_length: f64,
@@ -149,7 +149,7 @@ pub struct LineSpring {
 /// All external inputs. Write `..Inputs::default()` for the rest.
 #[derive(Clone, Debug)]
 pub struct Inputs {
-    /// The joints.
+    /// Efforts at the joints.
     pub controller: Controller,
     /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
     /// freedom gets the controller's effort.
@@ -372,7 +372,7 @@ impl Inputs {
         driven.min(self.base.next_kink(t))
     }
 
-    /// Efforts that a built-in controller demands at an instant. `dynamics` is without dry friction, `model` with it.
+    /// Computes the efforts that a built-in controller demands at an instant. `dynamics` is without dry friction, `model` with it.
     pub(crate) fn efforts(
         &self,
         t: f64,
@@ -445,7 +445,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// External wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
+    /// Computes the external wrenches on the bodies, as [`Dynamics`] takes them; empty if there are none.
     pub(crate) fn external(
         &self,
         t: f64,
@@ -477,7 +477,7 @@ impl Inputs {
 }
 
 impl LineSpring {
-    /// Adds its forces to the wrenches on the bodies.
+    /// Adds the forces of the spring to the wrenches on the bodies.
     fn pull(
         &self,
         state: &State,
@@ -534,7 +534,7 @@ pub(super) fn controlled(model: &Model) -> impl Iterator<Item = (usize, usize)> 
     })
 }
 
-/// Efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
+/// Computes the efforts that give the controlled freedoms the desired accelerations while the others get no effort: v̇ of the others follows
 /// from their equations of motion. One O(n) solve for every controlled freedom on a free base; a plain inverse dynamics
 /// otherwise.
 fn computed_torque(

@@ -4,7 +4,7 @@
 //! Model + inputs → TreeSystem (an ODE on a manifold) → integrator → samples → audit
 //! ```
 //!
-//! Integrators know [`System`](crate::integrate::System), not models; samples are passed to the caller one by one.
+//! Integrators depend on [`System`](crate::integrate::System), not on models; samples are passed to the caller one by one.
 
 mod audit;
 mod base_motion;

@@ -1,4 +1,4 @@
-//! A chain of ball joints integrated by Chou's implicit equations instead of in joint coordinates.
+//! A chain of spherical joints integrated by Chou's implicit equations instead of in joint coordinates.
 //!
 //! The integrator's unknowns are X = (R, V, P, S) of every body; y = (q, v, W, D) of a run is computed from them. Only
 //! gravity may act: no efforts, no wrenches, no events, a base at rest. Then no work is done and W = D = 0.

@@ -66,7 +66,7 @@ pub struct Simulation {
     /// Events so far, and their times: indices of the event functions, then [`KINDS`] for each freedom with dry friction or a
     /// rigid stop and for each side of a soft stop.
     happened: Vec<(usize, f64)>,
-    /// Of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
+    /// Records of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     records: Vec<Record>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,
@@ -289,7 +289,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// The samples of a given motion (q, v, W and D at their times) that is not that of the run. The run must not have begun, and is
+    /// Computes the samples of a given motion (q, v, W and D at their times) that is not that of the run. The run must not have begun, and is
     /// not changed.
     pub(super) fn look_along(&mut self, motion: &[f64], samples: &mut Vec<Sample>) -> Result<()> {
         let auditor = self.auditor.clone();
@@ -515,7 +515,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
+    /// Appends the samples up to a time; their states are those from `earliest` on, which they may miss by round-off.
     fn emit_up_to(&mut self, reached: f64, earliest: f64, samples: &mut Vec<Sample>) -> Result<()> {
         while !self.finished() && self.sample_time(self.samples) <= reached {
             let time = self.sample_time(self.samples);

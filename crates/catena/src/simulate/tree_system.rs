@@ -48,13 +48,12 @@ pub use events::{EventFunction, StateFunction};
 pub(crate) use modes::Change;
 use std::sync::Arc;
 
-/// A model with its inputs, ready to be integrated. Of a sampled controller it knows only the command that is
-/// held; a
+/// A model with its inputs, ready to be integrated. Of a sampled controller it knows only the held command; a
 /// [`Simulation`](super::Simulation) runs the controller at its instants.
 #[derive(Clone, Debug)]
 pub struct TreeSystem {
     pub(super) model: Model,
-    /// Of the model without dry friction, which enters as an effort, and with its loops open.
+    /// Dynamics of the model without dry friction, which enters as an effort, and with its loops open.
     pub(super) dynamics: Dynamics,
     /// Loops, couplings and drivers, where there are any.
     pub(super) closing: Option<Closing>,
@@ -172,7 +171,7 @@ impl TreeSystem {
     /// From now on takes accelerations and the multipliers of constraints from these equations. Every state at which they are evaluated is
     /// projected onto the constraints, unless violations decay by Baumgarte's equations. Which freedoms dry friction and rigid stops hold, by which
     /// efforts, and impacts at stops are found by the recursions; the efforts then act in the equations. A model with user-defined constraints is
-    /// rejected: the equations do not know their rows.
+    /// rejected: the equations have no access to their rows.
     pub fn choose_equations(&mut self, equations: Box<dyn EquationsOfMotion>) -> Result<()> {
         if let Some(closing) = &mut self.closing {
             if closing.has_user_constraints() {

@@ -130,8 +130,8 @@ pub(crate) trait JointIn<E: Space>: Copy {
         momenta: &mut [E::Wrench],
     );
 
-    /// Velocity and acceleration beyond the joint from those before it, through its freedoms one after another, all in axes into
-    /// which `axes` turns body axes and about the body's origin. The three rates of a quaternion are one rotation.
+    /// Velocity and acceleration beyond the joint from those before it, through its freedoms one after another, all in the axes
+    /// to which `axes` rotates body axes and about the body's origin. The three rates of a quaternion are one rotation.
     fn through(
         self,
         at: usize,
@@ -199,7 +199,7 @@ fn carried<E: Space>(
     )
 }
 
-/// A wrench in the axes into which `axes` turns its own.
+/// A wrench in the axes to which `axes` rotates its own.
 #[inline(always)]
 fn turned<E: Space>(axes: &E::Matrix, f: &E::Wrench) -> E::Wrench {
     E::wrench(

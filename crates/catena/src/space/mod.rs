@@ -70,15 +70,15 @@ pub(crate) trait Space: Copy + Debug + 'static {
 
     /// 0.
     fn zero() -> Self::Vector;
-    /// From its components.
+    /// A vector from its components.
     fn vector(v: Vec3<Self::Number>) -> Self::Vector;
-    /// Its components.
+    /// The components of a vector.
     fn components(v: Self::Vector) -> Vec3<Self::Number>;
-    /// Ready to be multiplied by matrices.
+    /// A vector ready to be multiplied by matrices.
     fn spread(v: Self::Vector) -> Self::Spread;
-    /// Its third component.
+    /// The third component of a vector.
     fn z(v: Self::Vector) -> Self::Number;
-    /// With another third component.
+    /// A vector with another third component.
     fn with_z(v: Self::Vector, z: Self::Number) -> Self::Vector;
     /// v + (0, 0, z).
     fn plus_z(v: Self::Vector, z: Self::Number) -> Self::Vector;
@@ -87,7 +87,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// v × (0, 0, rate) + (0, 0, along).
     fn across_z(v: Self::Vector, rate: Self::Number, along: Self::Number) -> Self::Vector;
 
-    /// Ready to be crossed with others.
+    /// A vector ready to be crossed with others.
     fn lever(v: Self::Vector) -> Self::Lever;
     /// v x + c.
     fn scale_add(v: Self::Vector, x: Self::Number, c: Self::Vector) -> Self::Vector;
@@ -98,7 +98,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// The vector of a sum of cross products.
     fn settle(sum: Self::Crosses) -> Self::Vector;
 
-    /// From moment and force.
+    /// A wrench from moment and force.
     fn wrench(moment: Self::Vector, force: Self::Vector) -> Self::Wrench;
     /// The moment of a wrench.
     fn moment(f: &Self::Wrench) -> Self::Vector;
@@ -129,7 +129,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     /// f + g x.
     fn add_scaled(f: &Self::Wrench, g: &Self::Wrench, x: Self::Number) -> Self::Wrench;
 
-    /// From angular and linear part.
+    /// A motion from its angular and linear part.
     fn motion(angular: Self::Vector, linear: Self::Vector) -> Self::Motion;
     /// The angular part of a motion.
     fn angular(m: &Self::Motion) -> Self::Vector;
@@ -202,7 +202,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
         n: &Self::Matrix,
         b: Self::Vector,
     ) -> Self::Vector;
-    /// Its third column.
+    /// The third column of a matrix.
     fn column_z(m: &Self::Matrix) -> Self::Vector;
     /// A matrix in numbers.
     fn matrix_numbers(m: &Self::Matrix) -> Mat3<Self::Number>;
@@ -250,7 +250,7 @@ pub(crate) trait Space: Copy + Debug + 'static {
     fn setting<'a: 'a>(setting: Self::Setting<'a>) -> Setting<'a, Self::Number>;
     /// Translation of the joint's placement.
     fn arm(setting: Self::Setting<'_>) -> Self::Lever;
-    /// That translation, ready to be multiplied by matrices.
+    /// Translation of the joint's placement, ready to be multiplied by matrices.
     fn arm_spread(setting: Self::Setting<'_>) -> Self::Spread;
     /// M r + c, with r the translation of the joint's placement.
     fn times_arm_plus(
@@ -282,17 +282,17 @@ pub(crate) trait Space: Copy + Debug + 'static {
 
     /// No mass.
     fn no_moments() -> Self::Moments;
-    /// Those of a body, in the axes to which `axes` rotates its own.
+    /// Moments of a body, in the axes to which `axes` rotates its own.
     fn moments(inertia: Self::Inertia<'_>, axes: &Self::Matrix) -> Self::Moments;
-    /// Those of a body, in its own axes.
+    /// Moments of a body, in its own axes.
     fn own_moments(inertia: Self::Inertia<'_>) -> Self::Moments;
-    /// In numbers.
+    /// Moments in numbers.
     fn moments_numbers(moments: &Self::Moments) -> RigidInertia<Self::Number>;
     /// The sum of two.
     fn add_moments(a: Self::Moments, b: Self::Moments) -> Self::Moments;
-    /// About an origin in which the present one is at `arm`.
+    /// Moments about an origin in which the present one is at `arm`.
     fn shifted(moments: Self::Moments, arm: &Self::Vector) -> Self::Moments;
-    /// Those of a body in the axes and about the origin of its parent.
+    /// Moments of a body in the axes and about the origin of its parent.
     fn moments_seen(moments: Self::Moments, kept: &Self::Kept) -> Self::Moments;
     /// Momentum of a rotation about z at unit rate.
     fn momentum_about_z(moments: &Self::Moments) -> Self::Wrench;
@@ -318,9 +318,9 @@ pub(crate) trait Space: Copy + Debug + 'static {
 
     /// No inertia.
     fn no_inertia() -> Self::Articulated;
-    /// That of a rigid body.
+    /// The articulated inertia of a rigid body.
     fn rigid(inertia: Self::Inertia<'_>) -> Self::Articulated;
-    /// That of rigid bodies of these moments.
+    /// The articulated inertia of rigid bodies of these moments.
     fn rigid_of(moments: &Self::Moments) -> Self::Articulated;
     /// The articulated inertia about a point in which the present one is at `d`.
     fn moved(inertia: Self::Articulated, d: &Self::Vector) -> Self::Articulated;
@@ -389,8 +389,8 @@ pub(crate) struct Eliminated<E: Space> {
 pub(crate) trait Constants<E: Space> {
     /// Body i in the tree.
     fn node(&self, i: usize) -> Node;
-    /// Of the joint that carries body i.
+    /// Constants of the joint that carries body i.
     fn setting<'a>(&'a self, i: usize, angles: &'a Angles<E::Number>) -> E::Setting<'a>;
-    /// Of body i.
+    /// Inertia of body i.
     fn inertia(&self, i: usize) -> E::Inertia<'_>;
 }

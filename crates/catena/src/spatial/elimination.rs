@@ -142,7 +142,7 @@ impl<S: Scalar> ArticulatedInertia<S> {
         Eliminated { rest, psi, inverse }
     }
 
-    /// M̂ − ψ pᵀ for a ψ along p: whatever the direction, and without the zeros that are known for coordinate axes.
+    /// M̂ − ψ pᵀ for a ψ parallel to p, in any direction: known zeros of coordinate axes are not used.
     #[inline(always)]
     pub fn less_outer(self, psi: Force<S>, p: Force<S>) -> Self {
         let (m, b) = (psi.moment, self.coupling);

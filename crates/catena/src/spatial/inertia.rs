@@ -45,7 +45,7 @@ impl<S: Scalar> RigidInertia<S> {
         }
     }
 
-    /// From mass, mass centre and the inertia tensor about the mass centre.
+    /// The moments from mass, mass centre and the inertia tensor about the mass centre.
     #[inline(always)]
     pub fn from_centre(mass: S, centre: Vec3<S>, tensor: Sym3<S>) -> Self {
         // tensor = tr(Σ) 1 − Σ  ⇒  Σ = ½ tr(tensor) 1 − tensor
@@ -184,7 +184,7 @@ impl<S: Scalar> Add for RigidInertia<S> {
 pub struct AngularRate<S>(pub Mat3<S>);
 
 impl<S: Scalar> AngularRate<S> {
-    /// From angular velocity and acceleration: six products.
+    /// Ω from angular velocity and acceleration: six products.
     #[inline(always)]
     pub fn new(omega: Vec3<S>, alpha: Vec3<S>) -> Self {
         let (xx, yy, zz) = (omega.x * omega.x, omega.y * omega.y, omega.z * omega.z);

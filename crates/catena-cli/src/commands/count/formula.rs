@@ -16,7 +16,7 @@ impl Formula {
         }
     }
 
-    /// By the coefficients of 1, n, n², n³, in sixths.
+    /// The polynomial with these coefficients of 1, n, n², n³, in sixths.
     pub const fn sixths(sixths: [i64; 4]) -> Self {
         Formula { sixths }
     }

@@ -125,7 +125,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Those of trees.
+    /// The algorithms of trees.
     pub const ALL: [Algorithm; 5] = [
         Algorithm::Inverse,
         Algorithm::Articulated,

@@ -168,7 +168,7 @@ impl Chosen {
         })
     }
 
-    /// Are there any?
+    /// Are any columns chosen?
     pub fn any(&self) -> bool {
         !self.columns.is_empty()
     }

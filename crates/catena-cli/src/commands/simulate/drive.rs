@@ -18,11 +18,11 @@ use std::path::Path;
 
 /// Inputs of the model, for the library and for the metadata.
 pub struct Drive {
-    /// For the library.
+    /// The inputs, for the library.
     pub inputs: Inputs,
     /// The controller, for the metadata of the run.
     pub description: Value,
-    /// The motion of the base, likewise; null if it is at rest.
+    /// The motion of the base, for the metadata; null if it is at rest.
     pub base: Value,
 }
 

@@ -678,7 +678,7 @@ impl Digits {
         Ok(())
     }
 
-    /// What is to be said of it, if it is more than allowed.
+    /// The message about the error, if it exceeds what is allowed.
     fn lost(&self) -> Option<String> {
         (!within(self.error, referee::ALLOWED)).then(|| {
             format!(
@@ -726,13 +726,13 @@ fn to_the_end(
     let mut looked = false;
     while !simulation.finished() {
         recorder.advance(simulation)?;
-        // a run without digits may take long: it is said before that
+        // a run without correct digits may take long: it is reported before
         if !looked
             && !simulation.finished()
             && let Some(first) = recorder.first()
         {
             looked = true;
-            // what cannot be told is an error at the end, when there is something to keep
+            // a failed examination is an error only at the end, when there are results to keep
             if digits.look(model, first).is_ok()
                 && let Some(lost) = digits.lost()
             {
@@ -748,7 +748,7 @@ fn to_the_end(
 }
 
 impl Arguments {
-    /// The limit must be positive and finite.
+    /// Checks that the limit is positive and finite.
     fn check_limit(&self) -> Result<()> {
         match self.verify {
             Some(limit) if !(limit > 0.0 && limit.is_finite()) => Err(Error::new(

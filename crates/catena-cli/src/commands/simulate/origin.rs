@@ -171,7 +171,7 @@ impl Origin {
         }
     }
 
-    /// A run can be resumed only with the settings it was started with.
+    /// Rejects settings other than those a run was started with: it cannot be resumed with them.
     pub fn refuse_another(&self, path: &Path, old: &Header) -> Result<()> {
         let differs = |entry: &&Entry| {
             // As texts, so that 0 and -0 differ.

@@ -27,7 +27,7 @@ pub struct Process {
     driven: Vec<(String, usize)>,
     /// The model's sensors, which the greeting names.
     sensors: Vec<Sensor>,
-    /// State that the process wants back with the next request.
+    /// State returned by the process, sent back with the next request.
     state: Option<Vec<f64>>,
     has_answered: bool,
 }

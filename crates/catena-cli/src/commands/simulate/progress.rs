@@ -20,7 +20,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// From one simulated time to another.
+    /// A progress line from one simulated time to another.
     pub fn new(from: f64, end: f64) -> Self {
         let now = Instant::now();
         Progress {

@@ -30,7 +30,7 @@ pub struct Layout {
     pub base: bool,
     /// Freedoms with enforced limits.
     pub stopped: Vec<usize>,
-    /// Those that `--record` chooses.
+    /// Columns chosen by `--record`.
     pub chosen: Chosen,
 }
 
@@ -147,16 +147,16 @@ pub struct Recorder {
     pending: Vec<Sample>,
     last_block: Instant,
     layout: Layout,
-    /// Of the tree with its loops open.
+    /// Dynamics of the tree with its loops open.
     dynamics: Dynamics,
-    /// Those shown on the screen.
+    /// Samples shown on the screen.
     pub shown: Shown,
     /// The first and the last of them.
     pub ends: Option<[Sample; 2]>,
 }
 
 impl Recorder {
-    /// For a run that is not written to a file.
+    /// A recorder for a run that is not written to a file.
     pub fn new(model: &Model, duration: f64, layout: Layout) -> Self {
         Recorder {
             writer: None,

@@ -38,7 +38,7 @@ pub struct Seen {
 }
 
 impl Shown {
-    /// For a run of this duration.
+    /// No samples yet, of a run of this duration.
     pub fn new(duration: f64) -> Self {
         Shown {
             every: duration / (SHOWN - 1) as f64,
@@ -99,7 +99,7 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// For people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{}\n\n{}",
@@ -118,7 +118,7 @@ impl Report<'_> {
         text + &audit_text(self.audit) + &actuators_text(self.model, self.actuators)
     }
 
-    /// For programs.
+    /// The report as JSON.
     pub fn json(&self) -> Value {
         let last = self.shown.last.as_ref();
         json!({

@@ -105,8 +105,7 @@ impl RunArguments {
     }
 
     /// Sets up a run of a model, after `adjust` has changed the initial state. `record` chooses columns in addition to those of every
-    /// run;
-    /// `columns` are those of an earlier run of the same model, if there was one.
+    /// run; `columns` are those of an earlier run of the same model, if there was one.
     pub fn begin(
         &self,
         mut loaded: Loaded,

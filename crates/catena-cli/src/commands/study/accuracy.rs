@@ -31,7 +31,7 @@ const LONG: usize = 300;
 struct Errors {
     inverse: f64,
     forward: f64,
-    /// By the inertia matrix and its Cholesky factors; none where the chain is long.
+    /// Error by the inertia matrix and its Cholesky factors; none where the chain is long.
     dense: Option<f64>,
     /// Relative difference of the efforts that inverse dynamics returns.
     returned: f64,
@@ -47,7 +47,7 @@ struct Line {
     errors: Errors,
 }
 
-/// A family of systems, from well-conditioned to hopeless.
+/// A family of systems, from well-conditioned to ill-conditioned beyond `f64`.
 struct Family {
     name: &'static str,
     what: &'static str,
@@ -299,7 +299,7 @@ fn row_sum(entries: &[f64], n: usize) -> f64 {
 /// A plate on two rods at a distance from each other.
 struct CloseRods {
     distance: f64,
-    /// Of the accelerations; none where the rows count as dependent.
+    /// Error of the accelerations; none where the rows count as dependent.
     error: Option<f64>,
     /// The estimate of the commands.
     estimate: f64,

@@ -37,7 +37,7 @@ const GAIN: f64 = 30.397_368_307_141_33;
 /// One model, one scheme.
 struct Line {
     scheme: Scheme,
-    /// Of v̇, relative to its largest entry.
+    /// Noise of v̇, relative to its largest entry.
     noise: f64,
     falls: Vec<Fall>,
 }

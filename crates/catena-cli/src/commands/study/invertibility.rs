@@ -183,7 +183,7 @@ fn solved(a: Block, b: Block) -> Result<Block> {
     Ok(x)
 }
 
-/// By elimination with the largest pivot of each column.
+/// The determinant, by elimination with the largest pivot of each column.
 fn determinant(mut a: Block) -> f64 {
     let mut product = 1.0;
     for k in 0..4 {

@@ -270,7 +270,7 @@ impl Parts {
 
 /// Times of single Newton steps.
 struct Times {
-    /// By scheme, for the bodies of the figure.
+    /// Results by scheme, for the bodies of the figure.
     short: Vec<Vec<Parts>>,
     /// The linear scheme's, for long pendulums.
     long: Vec<Parts>,
@@ -517,7 +517,7 @@ impl Motion {
 
 /// The paper's runs, and longer ones.
 struct Motions {
-    /// By scheme, for the bodies of the figure.
+    /// Results by scheme, for the bodies of the figure.
     short: Vec<Vec<Motion>>,
     /// The linear scheme's.
     long: Vec<Motion>,

@@ -114,7 +114,7 @@ impl Arguments {
         self.bodies.unwrap_or(BODIES)
     }
 
-    /// Options must apply to the subject, and the number of bodies must be feasible.
+    /// Checks that the options apply to the subject and the number of bodies is feasible.
     fn expect_use(&self) -> Result<()> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Input, message));
         if self.count && self.subject == Subject::WorkPrecision {

@@ -52,7 +52,7 @@ const METHODS: [Contender; 3] = [
     }),
 ];
 
-/// Chou's linear scheme, for pendulums on ball joints.
+/// Chou's linear scheme, for pendulums on spherical joints.
 const CHOU: Contender = ("BDF, Chou's linear scheme", |tolerances| {
     implicit(tolerances, NewtonMatrix::Pendulum(Scheme::Linear))
 });
@@ -197,7 +197,7 @@ struct Curves {
     links: usize,
     damping: f64,
     duration: f64,
-    /// Whether links are on ball joints, which Chou's scheme supports too, instead of pins.
+    /// Whether links are on spherical joints, which Chou's scheme supports too, instead of pins.
     is_pendulum: bool,
     /// Per method.
     runs: Vec<(Contender, Vec<Run>)>,
@@ -217,7 +217,7 @@ impl Curves {
         })
     }
 
-    /// A pendulum on ball joints, by Chou's linear scheme as well.
+    /// A pendulum on spherical joints, by Chou's linear scheme as well.
     fn of_pendulum() -> Result<Self> {
         let (links, duration) = PENDULUM;
         let model = embedded::model(&format!("pendulum-{links}"))?;

@@ -107,7 +107,7 @@ pub(super) fn words(study: &Study, values: &[f64]) -> Vec<String> {
     words
 }
 
-/// Every setting is an option of the command, with or without a value.
+/// Checks that every setting is an option of the command, with or without a value.
 pub(super) fn expect_settings(study: &Study) -> Result<()> {
     let command = &study.command;
     let mut options = match command == SIMULATE {
@@ -201,7 +201,7 @@ fn kept(
 }
 
 impl Simulations {
-    /// Those of a study file that has a design.
+    /// The simulations of a study file that has a design.
     pub fn open(path: &Path) -> Result<Self> {
         let study = Study::read(path)?;
         study.expect_design()?;
@@ -212,7 +212,7 @@ impl Simulations {
         })
     }
 
-    /// Those of a study file that has come with its files from another machine.
+    /// The simulations of a study file that was sent with its files from another machine.
     pub(super) fn open_parcel(path: &Path, files: Parcel) -> Result<Self> {
         let files = Arc::new(files);
         let simulations = files.open(|| Simulations::open(path))?;
@@ -285,7 +285,7 @@ impl Simulations {
         &self.path
     }
 
-    /// Those of a study. Errors of the study are found here, by a first sample if need be.
+    /// The simulations of a study. Errors of the study are found here, by a first sample if necessary.
     pub fn new(study: Study) -> Result<Self> {
         if study.command != SIMULATE {
             if !COMMANDS.contains(&study.command.as_str()) {

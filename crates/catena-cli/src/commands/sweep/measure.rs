@@ -107,7 +107,7 @@ const FIGURES: &[&str] = &[
     "events",
 ];
 
-/// By the trapezoidal rule.
+/// The integral, by the trapezoidal rule.
 fn integral(t: &[f64], x: &[f64]) -> f64 {
     let pieces = t.windows(2).zip(x.windows(2));
     pieces

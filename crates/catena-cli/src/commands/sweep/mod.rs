@@ -153,7 +153,7 @@ fn stopped(output: Option<&Path>) -> Error {
     }
 }
 
-/// Who computes samples. The results do not depend on it.
+/// Where samples are computed. The results do not depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// This many threads of this process.

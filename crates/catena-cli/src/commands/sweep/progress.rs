@@ -16,7 +16,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For this many samples.
+    /// A progress line for this many samples.
     pub fn new(total: usize) -> Self {
         let now = Instant::now();
         Progress {

@@ -1,9 +1,8 @@
 //! Samples on a Ray cluster: a Python process communicates with the cluster, this one keeps the ledger.
 //!
 //! The process, `python3 -m catena._ray`, receives on stdin a line `{"address": …, "shipment": BYTES}` and the study, and replies `ready`; then a
-//! line
-//! `{"missing": [[FIRST, END], …]}`. It replies repeatedly `samples BYTES` and lines of a journal, then `done {…}`; or `error {…}`. It ends when
-//! its stdin does, and so with this process.
+//! line `{"missing": [[FIRST, END], …]}`. It replies repeatedly `samples BYTES` and lines of a journal, then `done {…}`; or
+//! `error {…}`. It ends when its stdin does, and so with this process.
 
 use super::experiment::Simulations;
 use super::shipment::Shipment;
@@ -53,7 +52,7 @@ pub struct Cluster {
     child: Child,
     stdin: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    /// Its stderr: Ray is talkative, and only the last lines before a failure are reported.
+    /// Its stderr: Ray logs much, and only the last lines before a failure are reported.
     said: Option<JoinHandle<String>>,
 }
 

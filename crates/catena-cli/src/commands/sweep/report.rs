@@ -50,7 +50,7 @@ impl Report<'_> {
             .count()
     }
 
-    /// For the terminal.
+    /// The summary as text.
     pub fn text(&self) -> String {
         let study = self.study;
         let seed = study
@@ -165,7 +165,7 @@ impl Report<'_> {
         )
     }
 
-    /// With every digit.
+    /// The summary as JSON, with every digit.
     pub fn json(&self) -> Value {
         let study = self.study;
         let influence = |(k, influence): (usize, &Influence)| {

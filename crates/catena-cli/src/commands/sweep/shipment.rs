@@ -58,7 +58,7 @@ impl Shipment {
         })
     }
 
-    /// As bytes: a line of JSON, and the files one after another.
+    /// The shipment as bytes: a line of JSON, and the files one after another.
     pub fn to_bytes(&self) -> Vec<u8> {
         let files: Vec<Value> = (self.files.files.iter())
             .map(|(path, bytes)| json!([path.to_str(), bytes.len()]))
@@ -80,7 +80,7 @@ impl Shipment {
         bytes
     }
 
-    /// From [bytes](Self::to_bytes); none if they are not whole.
+    /// Reads the [bytes](Self::to_bytes) of a shipment; none if they are incomplete.
     fn read(bytes: &[u8]) -> Option<Self> {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         let head: Value = serde_json::from_slice(&bytes[..end]).ok()?;

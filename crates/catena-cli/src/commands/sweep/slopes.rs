@@ -50,7 +50,7 @@ fn table((simulation, rest): &mut SetUp, motion: &[f64]) -> Result<Vec<f64>> {
 }
 
 impl Simulations {
-    /// Why derivatives of these measures cannot be taken, as far as the study itself shows.
+    /// Rejects measures whose derivatives cannot be taken, as far as the study itself shows.
     fn expect_slopes(&self, wanted: &[usize]) -> Result<()> {
         let study = self.study();
         let names = study.variables();

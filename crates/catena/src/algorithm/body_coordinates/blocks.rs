@@ -51,11 +51,11 @@ pub(super) struct FreedomBlock {
     pub p: [f64; 6],
     pub p_epsilon: [f64; 6],
     pub p_hat: [f64; 6],
-    /// Its row of L, of K, and σJ + b.
+    /// Row of L, row of K, and σJ + b of the freedom.
     pub theta: [f64; 3],
     pub epsilon: [f64; 6],
     pub rate: f64,
-    /// Its rows of the joint's Γ and Γ⁻¹.
+    /// The freedom's rows of the joint's Γ and Γ⁻¹.
     pub gain: [f64; 6],
     pub inverse: [f64; 6],
 }
@@ -251,7 +251,7 @@ pub(super) fn fill(
     // (4)
     let q_back = joint_pose.rotation.transpose();
     let e = q_back * back.transpose();
-    // where a joint is wide open, as in a damaged checkpoint, these are not the slopes: the iteration diverges and the step is refused
+    // under a large constraint violation, as in a damaged checkpoint, these are not the derivatives: the iteration diverges and the step is rejected
     let half_trace = Mat3::identity() * (0.5 * (e.x.x + e.y.y + e.z.z));
     let alpha = half_trace - e.transpose() * 0.5;
     let beta = half_trace - e * 0.5;

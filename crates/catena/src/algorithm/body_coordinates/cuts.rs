@@ -146,7 +146,7 @@ pub(super) struct Slopes {
 }
 
 impl Slopes {
-    /// By dual numbers with twelve directions.
+    /// Computes the derivatives by dual numbers with twelve directions.
     pub fn new(
         rule: &Rule<f64>,
         closure: &Closure<f64>,

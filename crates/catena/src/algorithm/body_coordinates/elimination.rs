@@ -142,7 +142,7 @@ impl<const K: usize> Elimination<K> {
         sum
     }
 
-    /// (4) and (5) for the matrices; the error is the freedom without a pivot.
+    /// Factorizes the matrices by (4) and (5); the error is the freedom without a pivot.
     pub fn factorize(&mut self) -> Result<(), usize> {
         for i in (1..self.nodes.len()).rev() {
             let node = &self.nodes[i];
@@ -313,7 +313,7 @@ fn dot<const K: usize>(a: &[f64; K], b: &[f64; K]) -> f64 {
     sum
 }
 
-/// LU of a small matrix by rows, with row pivoting; the error is the column without a pivot.
+/// Factorizes a small matrix by rows, LU with row pivoting; the error is the column without a pivot.
 fn lu_factorize(a: &mut [f64], order: &mut [usize]) -> Result<(), usize> {
     let k = order.len();
     for c in 0..k {

@@ -22,7 +22,7 @@
 //! | `Index2` | (1) (2) (3) (5) | 2 | velocities exactly; positions are projected after every step |
 //! | `Stabilised` | (1) with multipliers μ, (2) to (5) | 2 | both exactly (Gear, Gupta & Leimkuhler 1985) |
 //!
-//! In the last, ẋ = u + μ − Σ_c T_cᵀ μ_c and q̇ = N(q)(v − Pᵀ μ): the multipliers μ of (4) are zero except for integration errors.
+//! In the stabilised equations, ẋ = u + μ − Σ_c T_cᵀ μ_c and q̇ = N(q)(v − Pᵀ μ): the multipliers μ of (4) are zero except for integration errors.
 //!
 //! Newton's matrix couples each body to its parent only. `elimination.rs` eliminates the joints from the tips to the base, as the
 //! articulated-body method does, here with a matrix that has all gyroscopic, geometric and stiff terms: O(n) in time and memory.
@@ -71,7 +71,7 @@ impl Formulation {
         Formulation::Stabilised,
     ];
 
-    /// Its name.
+    /// Name of the formulation.
     pub fn name(self) -> &'static str {
         match self {
             Formulation::Index3 => "index-3",
@@ -110,7 +110,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Of a model.
+    /// Layout for a model.
     pub fn new(model: &Model, formulation: Formulation) -> Self {
         Layout {
             formulation,
@@ -126,7 +126,7 @@ impl Layout {
         self.corrections() + if self.is_stabilised() { self.rows } else { 0 }
     }
 
-    /// Are there multipliers of both kinds?
+    /// Are there multipliers μ besides λ?
     pub fn is_stabilised(&self) -> bool {
         self.formulation == Formulation::Stabilised
     }

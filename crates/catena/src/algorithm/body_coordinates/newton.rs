@@ -1,6 +1,6 @@
 //! The linear systems of Newton's method: A δ = r with A = ∂E/∂X + σ ∂E/∂Ẋ.
 //!
-//! With one kind of constraint positions are eliminated first, δx = g + Γ δu, and the tree is solved for δu, δv, δw (six numbers per body):
+//! With constraints of one kind, positions are eliminated first, δx = g + Γ δu, and the tree is solved for δu, δv, δw (six numbers per body):
 //!
 //! ```text
 //! index 2   (1 − Z_i Γ) δu = (Tᵣ + Z_a Γ_a) δu_a + (P' + P_ε Γ_q) δv + r_ζ + Z_a g_a + Z_i g + P_ε g_q
@@ -10,7 +10,7 @@
 //! Rows of cut joints are exact too, except that the effect of one body's motion on the load on the other is neglected; it
 //! is of order λ/σ² relative to the inertia.
 //!
-//! With both, it is solved for (δx, δu), (ε, δv), (δμ, δw): twelve numbers per body.
+//! With both kinds, the tree is solved for (δx, δu), (ε, δv), (δμ, δw): twelve numbers per body.
 
 use super::assembly::{
     add_scaled, dot6, gamma_times, inverse_gamma_times, narrow, own_inverse, parameters, turn_back,
@@ -33,7 +33,7 @@ enum Solver {
     Wide(Elimination<12>),
 }
 
-/// What a row of a constraint acts on, in numbers.
+/// What a row of a constraint acts on, with its coefficients.
 #[derive(Clone, Debug)]
 enum RowOn {
     /// Parent and child; W, and ∂ξ̇/∂x.
@@ -52,7 +52,7 @@ pub struct Line {
     pub points: [Vec3<f64>; 2],
     /// Tension per unit of elongation, N/m.
     pub stiffness: f64,
-    /// Tension per unit of its rate, N·s/m.
+    /// Tension per unit of elongation rate, N·s/m.
     pub damping: f64,
 }
 
@@ -61,7 +61,7 @@ pub struct Line {
 pub struct Stiff<'a> {
     /// Stiffness of a controller per freedom.
     pub stiffness: &'a [f64],
-    /// Its damping per freedom.
+    /// Damping of a controller per freedom.
     pub damping: &'a [f64],
     /// Springs between points.
     pub lines: &'a [Line],
@@ -106,7 +106,7 @@ pub struct BodyNewton {
 }
 
 impl BodyNewton {
-    /// For this model, all rows of its constraints active.
+    /// A matrix for this model, with all rows of its constraints active.
     pub fn new(model: &Model, layout: Layout) -> Self {
         let tree = model.tree();
         let joints = tree.nodes[1..]
@@ -188,7 +188,7 @@ impl BodyNewton {
             forces_stay: false,
         };
         let second = self.layout.is_stabilised();
-        // zero is relative to the mechanism with nothing held
+        // pivots are compared with those of the mechanism with no freedom held
         let mut largest = 0.0f64;
         if acting.held.contains(&true) {
             let free = Acting {
@@ -391,7 +391,7 @@ impl BodyNewton {
         gradients
     }
 
-    /// k δl + c δl̇ of a spring, from the solution of the tree; from g alone if requested.
+    /// k δl + c δl̇ of a spring, from the solution of the tree, or from g alone with `of_offsets`.
     fn tension(&self, line: usize, of_offsets: bool) -> f64 {
         let (line, [pull, rate]) = &self.lines[line];
         let mut sum = 0.0;
@@ -420,7 +420,7 @@ impl BodyNewton {
         sum
     }
 
-    /// S = H A⁻¹ Hᵀ, column by column; a spring's row is δT + λ = 0, where λ = −δT acts like a multiplier.
+    /// Computes S = H A⁻¹ Hᵀ, column by column; a spring's row is δT + λ = 0, where λ = −δT acts like a multiplier.
     fn prepare_schur(&mut self, model: &Model) -> Result<()> {
         let m = self.active.len();
         let (rows, count) = (self.unknown_multipliers(m), self.schur_rhs.len());
@@ -763,7 +763,7 @@ impl BodyNewton {
         }
     }
 
-    /// All unknowns from those the tree was solved for.
+    /// Recovers all unknowns from the solution of the tree.
     fn recover(&mut self, model: &Model, rhs: &mut [f64]) {
         let (layout, sigma) = (self.layout, self.sigma);
         for i in 1..=layout.bodies {

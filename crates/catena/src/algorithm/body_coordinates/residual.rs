@@ -62,7 +62,7 @@ pub struct BodyEquations<S> {
 }
 
 impl<S: Scalar> BodyEquations<S> {
-    /// For this model.
+    /// A workspace for this model.
     pub fn new(model: &Model, layout: Layout) -> Self {
         let n = layout.bodies + 1;
         BodyEquations {

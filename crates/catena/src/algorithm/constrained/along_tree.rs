@@ -60,7 +60,7 @@ pub(super) struct AlongTree<S = f64> {
     eta: Vec<Force<S>>,
     freed: Vec<S>,
     matrix: Vec<S>,
-    /// G, stored in the place of each constraint's own block.
+    /// G, which overwrites each constraint's own block.
     rank: Vec<usize>,
     most: Vec<usize>,
     /// Σ x m̂ x of each row, before eliminations.
@@ -142,7 +142,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
         &self.most
     }
 
-    /// Sets them, one for each constraint.
+    /// Sets the limits of the ranks, one for each constraint.
     pub fn limit(&mut self, limits: &[usize]) {
         self.most.copy_from_slice(limits);
     }
@@ -185,7 +185,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
         }
     }
 
-    /// All rows open at body i pass its joint, (1) and (2).
+    /// Propagates all rows open at body i through its joint, (1) and (2).
     fn pass(&mut self, model: &Model, i: usize, rows: &Rows<S>) {
         let info = model.tree().nodes[i];
         let factors = &self.factors;
@@ -278,7 +278,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
         let g = diagonal;
         let offset = own.diagonal + m * m;
         let column = &mut self.small.column;
-        // W in the place of L_cd
+        // W overwrites L_cd
         for d in &later[own.later.clone()] {
             let block = &mut rest[d.at - offset..d.at - offset + m * d.rows];
             for s in 0..d.rows {
@@ -323,7 +323,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> AlongTree<S> {
         if own.eta == NOWHERE {
             return ArticulatedInertia::zero();
         }
-        // h in the place of η
+        // h overwrites η
         let mut h = [Force::zero(); 6];
         let mut many = Vec::new();
         let h: &mut [Force<S>] = if m <= 6 {

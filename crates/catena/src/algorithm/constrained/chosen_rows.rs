@@ -45,7 +45,7 @@ pub struct Closing<S> {
 }
 
 impl<S: Scalar> Closing<S> {
-    /// From J, and a function that solves I x = b in place.
+    /// X and the factors of S, from J and a function that solves I x = b in place.
     pub fn new(jacobian: Matrix<S>, mut solve: impl FnMut(&mut [S])) -> Self {
         let m = jacobian.rows();
         let mut response = jacobian.clone();

@@ -1,8 +1,8 @@
 //! The rows of a body that rolls on a plane, on a cylinder or on a sphere, and of a knife edge.
 //!
-//! The surface is fixed in frame A, whose origin p is on the plane or is the centre of the cylinder or sphere; z of A is the normal or the axis. The wheel or
-//! sphere of radius r is fixed in frame B, whose origin is its centre c; z of B is the wheel's axis a. n is the normal of the surface towards c, the
-//! contact is at c + g, and u is the velocity of the body's material there relative to that of the surface:
+//! The surface is fixed in frame A, whose origin p is on the plane or is the centre of the cylinder or sphere; z of A is the normal or the axis. The
+//! wheel or sphere of radius r is fixed in frame B, whose origin is its centre c; z of B is the wheel's axis a. n is the normal of the surface
+//! towards c, the contact is at c + g, and u is the velocity of the body's material there relative to that of the surface:
 //!
 //! ```text
 //! sphere     g = −r n

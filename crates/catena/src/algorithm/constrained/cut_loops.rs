@@ -47,9 +47,9 @@ pub const CARD: Card = Card {
 /// Method for the multipliers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// All of them together by an orthogonal decomposition: the most robust, O(m³).
+    /// All multipliers together by an orthogonal decomposition: the most robust, O(m³).
     CutLoops,
-    /// Loop by loop along the tree, O(n + m).
+    /// Multipliers loop by loop along the tree, O(n + m).
     AlongTree,
 }
 
@@ -205,7 +205,7 @@ impl CutLoops {
         })
     }
 
-    /// Whether a row is that of a force.
+    /// 1 for a row of a force, 0 for a row of a moment or of coordinates.
     fn kind(&self, row: usize) -> usize {
         let force = self.rows.wrench[row].force;
         usize::from(force.dot(force) > 0.5)
@@ -286,7 +286,7 @@ impl CutLoops {
         }
     }
 
-    /// Sets them all.
+    /// Sets the limits of the rank.
     pub(crate) fn limit_rank(&mut self, limits: &[usize]) {
         self.made_at = None;
         match &mut self.along {
@@ -304,7 +304,7 @@ impl CutLoops {
 }
 
 impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
-    /// B = D^(−1/2) U⁻¹ Jᵀ of the rows evaluated and the factors made, decomposed.
+    /// Decomposes B = D^(−1/2) U⁻¹ Jᵀ of the rows evaluated, with the present factors.
     fn decompose(&mut self, model: &Model) {
         let (m, nv) = (self.rows.count(), model.nv());
         if self.half.rows() != m {
@@ -403,7 +403,7 @@ impl<S: Scalar<Mask = bool> + PartialEq> CutLoops<S> {
 }
 
 impl CutLoops {
-    /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, from factors already made; it is
+    /// The smallest step (in the metric of I) that removes `c` to first order, x = −I⁻¹ Jᵀ (J I⁻¹ Jᵀ)⁺ c, with the present factors; it is
     /// kept as [`correction`](Self::correction). Returns the norm of the part of c that no step can remove.
     pub(crate) fn remove(&mut self, model: &Model, c: &[f64]) -> f64 {
         for (change, c) in self.change.iter_mut().zip(c) {
@@ -425,7 +425,7 @@ impl CutLoops {
         outside
     }
 
-    /// x and μ of I x = f + Jᵀ μ, J x = b, from factors already made; [`answer`](Self::answer) gives them.
+    /// x and μ of I x = f + Jᵀ μ, J x = b, with the present factors; [`answer`](Self::answer) gives them.
     pub(crate) fn answer_to(&mut self, model: &Model, f: &[f64], b: &[f64]) {
         if let Some(along) = &mut self.along {
             along.solve(model, &self.rows, f, b);
@@ -466,7 +466,7 @@ impl CutLoops {
         outside
     }
 
-    /// Removes J w from a change of velocities w.
+    /// Projects a change of velocities w onto the null space of J, in the metric of I.
     pub(crate) fn remove_opening(&mut self, model: &Model, change: &mut [f64]) {
         let mut opening = vec![0.0; self.rows.count()];
         self.rows.times(change, &mut opening);

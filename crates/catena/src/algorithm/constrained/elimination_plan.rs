@@ -1,9 +1,9 @@
 //! Order of elimination of the multipliers of loops, and the blocks that each elimination changes.
 //!
-//! A constraint is *open* at a body if the joint that carries the body lies on its loop, and *closes* at the first body below all its
+//! A constraint is *open* at a body if the joint that carries the body lies on its loop, and *closes* at the first body inboard of all its
 //! joints. At that body all its rows are complete, and its multipliers can be eliminated. Constraints that are open at the same joint are
 //! coupled; eliminating one couples all those it was coupled to. Of several that close at one body the one with the fewest
-//! neighbours is eliminated first, so that a long row of loops on the same ground stays a chain.
+//! neighbours is eliminated first, so that the couplings of many loops in series on the same ground stay a chain.
 
 use super::rows::Rows;
 use crate::model::Tree;
@@ -19,12 +19,12 @@ pub(super) struct Open {
     pub block: usize,
     pub first: usize,
     pub rows: usize,
-    /// Its first wrench at this body, if children have passed any, and at the parent.
+    /// Index of its first wrench at this body, if children have passed any, and at the parent.
     pub eta: usize,
     pub parent_eta: usize,
     /// Whether it is the first to pass one to the parent.
     pub first_there: bool,
-    /// Its first τ̂/m̂ at this joint: rows × freedoms.
+    /// Index of its first τ̂/m̂ at this joint: rows × freedoms.
     pub freed: usize,
     /// Where the joint's entries start among the block's columns.
     pub column: usize,
@@ -33,7 +33,7 @@ pub(super) struct Open {
 /// Two constraints open at the same body, the one eliminated earlier first.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// Among the open ones of the body.
+    /// Indices among the open constraints of the body.
     pub earlier: usize,
     pub later: usize,
     /// Their block of L.
@@ -298,7 +298,7 @@ impl Plan {
     }
 }
 
-/// Marks a constraint as open from its bodies to the first body below all their joints; returns that body.
+/// Marks a constraint as open from its bodies to the first body inboard of all their joints; returns that body.
 fn close(tree: &Tree, c: usize, bodies: &[usize], open: &mut [Vec<usize>]) -> usize {
     let mut front: BTreeSet<usize> = bodies.iter().copied().collect();
     while let Some(body) = front.pop_last() {

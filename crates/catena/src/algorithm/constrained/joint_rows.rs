@@ -21,11 +21,11 @@ use crate::spatial::{Force, Mat3, Pose, Vec3};
 /// Axes in which the three rows of a point on a point are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Axes {
-    /// Axes of the parent's frame: freedoms below both bodies have no entries, closed or not.
+    /// Axes of the parent's frame: freedoms of common ancestors have no entries, whether the loop is closed or not.
     #[default]
     Parent,
     /// World axes, as in Mufti's paper: equivalent where the loop is closed, but stabilised equations differ while it is open, and
-    /// freedoms below both bodies have entries then.
+    /// freedoms of common ancestors have entries then.
     World,
 }
 

@@ -69,9 +69,9 @@ pub struct Block {
     pub columns: Vec<usize>,
     /// Where its entries start among the values.
     offset: usize,
-    /// Bodies that have the columns' freedoms, and all bodies below them, ascending.
+    /// Bodies that have the columns' freedoms, and all their ancestors, ascending.
     pub support: Vec<usize>,
-    /// Bodies of the loop: +1 on the child's side, −1 on the parent's, 0 below both.
+    /// Bodies of the loop: +1 on the child's side, −1 on the parent's, 0 for common ancestors.
     path: Vec<(usize, i8)>,
 }
 
@@ -465,9 +465,9 @@ pub(crate) fn rows_between<S: Scalar, P: Parameter<S>>(
     }
 }
 
-/// The bodies whose freedoms these are, and all bodies below them.
+/// The bodies whose freedoms these are, and all their ancestors.
 fn support(tree: &Tree, columns: &[usize]) -> Vec<usize> {
-    // a set of the bodies found, not a mark on every body: there may be as many loops as bodies
+    // a set of the bodies found: marks on all bodies would cost O(n) per loop, and there may be as many loops as bodies
     let mut on = BTreeSet::new();
     for &k in columns {
         for body in tree.path_to_ground(tree.dofs[k].body) {
@@ -491,7 +491,7 @@ fn has_point<P>(closure: &Closure<P>) -> bool {
     )
 }
 
-/// The bodies on the loop; also those below both sides, if requested.
+/// The bodies on the loop; also the common ancestors, if requested.
 fn loop_path<P>(tree: &Tree, closure: &Closure<P>, below: bool) -> Vec<(usize, i8)> {
     let parents: Vec<usize> = tree.path_to_ground(closure.parent).collect();
     let children: Vec<usize> = tree.path_to_ground(closure.child).collect();

@@ -152,7 +152,7 @@ pub(crate) struct Free<E: Space> {
     /// B̂: moments and forces by angular motion.
     pub(crate) moments: E::Matrix,
     pub(crate) forces: E::Matrix,
-    /// f̃, which needs no freedom.
+    /// f̃, from which nothing is eliminated.
     pub(crate) force: E::Wrench,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct Joined<M: Scalar> {
     pub(crate) inverse: M,
 }
 
-/// Workspace of the half that is linear in the number of bodies.
+/// Workspace of the O(n) half.
 pub(crate) type Recursion<S> = inverse::Recursion<S, Free<Components<S>>, SweepRecord<S>>;
 
 impl<S: Scalar> Recursion<S> {
@@ -267,7 +267,7 @@ impl<S: Scalar> Recursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The half that is linear in the number of bodies, with the records of freedoms passed to a sink as they are computed.
+    /// The O(n) half, with the records of freedoms passed to a sink as they are computed.
     #[inline(always)]
     pub fn run_into<P: Parameter<S>, T: Sink<SweepRecord<S>> + ?Sized>(
         &mut self,

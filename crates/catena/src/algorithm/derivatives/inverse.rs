@@ -29,7 +29,7 @@
 //!
 //! The freedoms of a joint come one after another, as if massless bodies were between them, except the three rates of a
 //! quaternion, which are one rotation with axes fixed in the child. Springs add their stiffness to the diagonal of ∂τ/∂q,
-//! damping to that of ∂τ/∂v, rotors to that of I. Coulomb friction has slope 0 wherever it has one. External wrenches
+//! damping to that of ∂τ/∂v, rotors to that of I. The derivative of Coulomb friction is 0 wherever it exists. External wrenches
 //! are constant in body axes, so they enter through f̃ alone.
 //!
 //! | symbol | in code |
@@ -94,9 +94,9 @@ impl<S: Scalar> InverseDerivatives<S> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body<E: Space> {
     pub(crate) rotation: E::Matrix,
-    /// From the origin of the tree's first body.
+    /// Origin of the body, from that of the tree's first body.
     pub(crate) origin: E::Vector,
-    /// From the origin of the parent.
+    /// Origin of the body, from that of the parent.
     pub(crate) step: E::Vector,
     pub(super) velocity: E::Motion,
     pub(super) rate: E::Motion,
@@ -126,7 +126,7 @@ impl<M: Scalar> Freedom<Components<M>> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gathered<M: Scalar> {
     pub(crate) freedom: Freedom<Components<M>>,
-    /// Of the body.
+    /// Origin of the body.
     pub(crate) origin: Vec3<M>,
     pub(crate) sum: Sum<Components<M>>,
 }
@@ -172,12 +172,11 @@ impl<S: Scalar, B: Beyond<Components<S>>, R: Record<S>> Recursion<S, B, R> {
     }
 }
 
-/// That of derivatives of inverse dynamics.
+/// Recursion of the derivatives of inverse dynamics.
 pub(crate) type PairRecursion<S> = Recursion<S, Sum<Components<S>>, PairRecord<S>>;
 
 impl<S: Scalar> PairRecursion<S> {
-    /// The half that is linear in the number of bodies. Inlined into the caller so that it is compiled for the caller's
-    /// instruction set.
+    /// The O(n) half, inlined into the caller so that it is compiled for the caller's instruction set.
     #[inline(always)]
     pub fn run<P: Parameter<S>>(
         &mut self,
@@ -191,7 +190,7 @@ impl<S: Scalar> PairRecursion<S> {
         self.freedoms = freedoms;
     }
 
-    /// The half that is linear in the number of bodies, with the records of freedoms passed to a sink as they are computed.
+    /// The O(n) half, with the records of freedoms passed to a sink as they are computed.
     #[inline(always)]
     pub fn run_into<P: Parameter<S>, T: Sink<PairRecord<S>> + ?Sized>(
         &mut self,
@@ -376,10 +375,10 @@ pub fn inverse_dynamics_derivatives<S: Scalar, P: Parameter<S>>(
 
 /// Quantities summed in the inward pass, about body origins.
 pub(crate) trait Beyond<E: Space>: Copy {
-    /// Of no body.
+    /// The sums of no body.
     fn none() -> Self;
 
-    /// Of a body alone.
+    /// The sums of a body alone.
     fn of(own: Sum<E>) -> Self;
 
     fn plus(self, b: Self) -> Self;
@@ -420,7 +419,7 @@ pub(crate) trait Visit<E: Space> {
 }
 
 /// The outward pass and its results. It stores little: whatever can be recomputed from two neighbouring bodies
-/// is recomputed in the inward pass, because many states in lanes do not fit into the first-level cache.
+/// is recomputed in the inward pass, because a batch of states in SIMD lanes does not fit into the L1 cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Outward<E: Space> {
     angles: Angles<E::Number>,

@@ -132,7 +132,7 @@ impl<M: Scalar> Pairs<M> {
         bad
     }
 
-    /// One row of one pack, whatever their relation.
+    /// One row of one pack, for any relation of the two.
     #[inline(always)]
     fn any<S: Scalar, K: Pack<S, Many = M>, const INERTIA: bool>(
         &self,

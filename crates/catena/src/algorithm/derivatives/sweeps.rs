@@ -51,7 +51,7 @@ enum Relation {
     Inside,
     /// They are beyond all columns, or on other branches.
     Outside,
-    /// Row by row, from which of `mixed` on.
+    /// They differ row by row: index of the first row in `mixed`.
     Mixed(usize),
 }
 
@@ -82,7 +82,7 @@ struct SweptColumns<M> {
 #[derive(Clone, Debug)]
 pub(crate) struct Sweeps<S: Scalar, K: Pack<S>> {
     runs: Vec<Run>,
-    /// By packs, all runs.
+    /// Relations of all runs, pack by pack.
     relations: Vec<Relation>,
     mixed: Vec<Mixed<K::Many>>,
     /// −ŷ/m̂ by rows.

@@ -14,7 +14,7 @@
 //!   Δₗᵢ −= αₗⱼ Δᵢⱼ,   F₀ₗ −= ψⱼ Δₗⱼ,   M̂₀ −= ψⱼ F₀ⱼᵀ        M̂₀ = Σᵢ Bᵀ M̂ᵢ B at the parent                      (5)
 //! ```
 //!
-//! Solving is one sweep each way:
+//! Solving takes one inward and one outward sweep:
 //!
 //! ```text
 //! tips to base   b −= Gᵢᵀ Pᵢᵀ ηᵢ over the cluster;   last freedom first  bₗ −= αₗⱼ bⱼ,   η₀ += ψⱼ bⱼ              (6)

@@ -59,7 +59,7 @@ struct Freedom<S> {
 #[derive(Clone, Copy, Debug)]
 struct BodyAt<S> {
     rotation: Mat3<S>,
-    /// From the origin of the tree's first body, and from that of the parent.
+    /// Origin of the body, from that of the tree's first body, and from that of the parent.
     origin: Vec3<S>,
     step: Vec3<S>,
 }
@@ -482,7 +482,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// From body to body.
+    /// Both sweeps, from body to body.
     #[inline(always)]
     fn recursion(&mut self, tree: &Tree, rows: usize, scale: S) {
         let zero = [[K::Many::zero(); CHUNK]; 6];

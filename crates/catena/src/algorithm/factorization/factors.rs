@@ -22,7 +22,7 @@ pub(crate) struct Factors<E: Space> {
 pub(crate) struct FactorsMut<'a, E: Space> {
     pub angles: &'a mut Angles<E::Number>,
     pub pose: &'a mut [E::Pose],
-    /// Of bodies where the tree branches, or of all (`Space::KEEPS_INERTIAS`).
+    /// M̂ of bodies where the tree branches, or of all (`Space::KEEPS_INERTIAS`).
     pub articulated: &'a mut [E::Articulated],
     pub psi: &'a mut [E::Wrench],
     pub inverse: &'a mut [E::Number],

@@ -9,7 +9,7 @@
 //! D = diag(m̂ₖ),  U has the entries αᵢₖ = pᵢᵀ Bₖᵢᵀ ψₖ for i on the path from k to the base, 1 on its diagonal   (54, 55)
 //! ```
 //!
-//! Solving I x = b is one sweep each way, eqs. 33–37 (`freed` is τ̂/m̂):
+//! Solving I x = b takes one inward and one outward sweep, eqs. 33–37 (`freed` is τ̂/m̂):
 //!
 //! ```text
 //! tips to base   τ̂ₖ = bₖ − pₖᵀ η,   η ← η + ψₖ τ̂ₖ
@@ -162,7 +162,7 @@ impl<S: Scalar> Factorization<S> {
         joint.eliminate(self.articulated[i], pivots)
     }
 
-    /// [`solve`](Self::solve), inlined likewise.
+    /// [`solve`](Self::solve), inlined for the same reason.
     #[inline(always)]
     pub(crate) fn solve_kernel<P: Parameter<S>>(&mut self, model: &Model<P>, x: &mut [S]) {
         let tree = model.tree();
@@ -193,7 +193,7 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// x ← D^(−1/2) U⁻¹ x for an x whose entries belong to these bodies only: ascending, each with all bodies below it. Then
+    /// x ← D^(−1/2) U⁻¹ x for an x whose entries belong to these bodies only: ascending, each with all its ancestors. Then
     /// xᵀ y is the product of two such x in the metric of I⁻¹ (Mufti A-3).
     pub fn half_solve<P: Parameter<S>>(&mut self, model: &Model<P>, bodies: &[usize], x: &mut [S]) {
         let tree = model.tree();
@@ -216,7 +216,7 @@ impl<S: Scalar> Factorization<S> {
         }
     }
 
-    /// Solves for many right-hand sides at once: each row of `rhs` is one b and becomes its x.
+    /// Solves for many right-hand sides at once: each row of `rhs` is one b and is overwritten by its x.
     pub fn solve_rows<P: Parameter<S>>(&mut self, model: &Model<P>, rhs: &mut Matrix<S>) {
         for k in 0..rhs.rows() {
             self.solve(model, rhs.row_mut(k));

@@ -14,10 +14,10 @@
 //! ```
 //!
 //! In (4) the component of z' along the joint is written as τ (minus the rotor's share), not summed, and M̂' has exact zeros
-//! there: that keeps chains of hundreds of spherical joints accurate to round-off.
+//! there: this keeps chains of hundreds of spherical joints accurate to round-off.
 //!
 //! The recursion is written over a `Space`: [`forward_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
-//! registers where the processor has AVX2.
+//! SIMD registers where the processor has AVX2.
 
 use crate::algorithm::factorization::{Factorization, FactorsMut};
 use crate::algorithm::{elements, passive};

@@ -163,7 +163,7 @@ impl<M: Scalar> Entries<M> {
     }
 }
 
-/// About a reference point instead of the origins of the bodies.
+/// Shifts a record to a reference point from the origins of the bodies.
 #[inline(always)]
 pub(crate) fn refer<M: Scalar>(record: &mut EntryRecord<M>, reference: [M; 3]) {
     let d = between(record.origin, reference);

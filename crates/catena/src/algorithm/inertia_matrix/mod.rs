@@ -8,7 +8,7 @@ pub(crate) mod entries;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
-    /// Those on the diagonal and above it; the others are unspecified.
+    /// Entries on the diagonal and above it; the others are unspecified.
     Upper,
 }
 

@@ -25,7 +25,7 @@
 //! Cost O(n). Along a chain, data for the next body stays in registers; memory is used only where the tree branches.
 //!
 //! The recursion is written over a `Space`: [`inverse_dynamics`] runs it in components of any scalar, [`crate::Dynamics`] in
-//! registers where the processor has AVX2.
+//! SIMD registers where the processor has AVX2.
 
 use crate::algorithm::{elements, passive};
 use crate::card::Card;

@@ -86,7 +86,7 @@ impl Rerooted {
             ..free.clone()
         };
         if !path.is_empty() {
-            // the free joint has another child, and other coordinates
+            // afterwards the free joint has another child and other coordinates
             expect_no_data(free)?;
             expect_no_absolute_angles(builder, base)?;
             let turned: Vec<&JointSpec> = path
@@ -120,7 +120,7 @@ impl Rerooted {
         &self.builder
     }
 
-    /// The model as it was.
+    /// The model numbered from the old root.
     pub fn before(&self) -> &Model {
         &self.before.model
     }
@@ -153,7 +153,7 @@ impl Rerooted {
         efforts
     }
 
-    /// Preserves the model's initial state.
+    /// Converts the initial state to the new root.
     fn set_start(&mut self) -> Result<()> {
         let start = State::start(&self.before.model);
         let start = self.state(&start).of_tree(&self.after.model);
@@ -340,7 +340,7 @@ fn path_to_base(builder: &ModelBuilder, link: &str) -> Result<(Vec<usize>, usize
     }
 }
 
-/// Rotors, springs, friction and limits act along coordinates that an exchanged joint of several freedoms no longer has.
+/// Rejects rotors, springs, friction and limits along coordinates that an exchanged joint of several freedoms no longer has.
 fn expect_no_data(joint: &JointSpec) -> Result<()> {
     let has_data = joint.dofs.iter().any(|dof| *dof != Dof::default());
     if joint.kind.keeps_coordinates() || !has_data {
@@ -441,7 +441,7 @@ fn rename_coordinates(builder: &mut ModelBuilder, exchanged: &[&JointSpec]) -> R
                 }
             }
             RuleSpec::Driver { coordinate, .. } => renamed(coordinate)?,
-            // they name links, whose frames stay
+            // these name links, whose frames do not change
             RuleSpec::Joint(_)
             | RuleSpec::Distance { .. }
             | RuleSpec::Contact(_)

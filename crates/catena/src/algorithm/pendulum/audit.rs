@@ -19,7 +19,7 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// Those of X.
+    /// Violations at X.
     pub fn of(pendulum: &Pendulum, x: &[f64]) -> Self {
         let mut worst = Departures::default();
         // the joint on the previous body

@@ -77,7 +77,7 @@ impl<S: Scalar<Mask = bool>> Full<S> {
         }
     }
 
-    /// LU of J; the unknown without a pivot is the error.
+    /// Factorizes J; the unknown without a pivot is the error.
     pub fn factorize(&mut self) -> Result<(), usize> {
         self.lu.factorize()
     }

@@ -59,7 +59,7 @@ impl Implicit for ImplicitPendulum {
         Ok(())
     }
 
-    /// R follows from G alone; everything else has its rate in the equations.
+    /// R is determined by G alone; the rates of all other unknowns appear in the equations.
     fn role(&self, i: usize) -> Role {
         if i % UNKNOWNS < 3 {
             Role::Algebraic { index: 1 }

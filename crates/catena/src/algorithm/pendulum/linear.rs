@@ -1,4 +1,4 @@
-//! The linear-cost scheme (eqs. 49–56), with additions made linear, too.
+//! The linear-cost scheme (eqs. 49–56), here with O(n) additions, too.
 //!
 //! **Inside a body.** I¹, I², I³ and the unit sphere leave three unknowns y of the eight Δp, Δs. With π = p·p and u the dependent
 //! parameter,

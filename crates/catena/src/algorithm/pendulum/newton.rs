@@ -40,7 +40,7 @@ impl Scheme {
         Scheme::Linear,
     ];
 
-    /// The name the scheme is chosen by.
+    /// Name of the scheme, as users give it.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::NumericalFull => "numerical-full",
@@ -93,7 +93,7 @@ impl<S: Scalar<Mask = bool>> Newton<S> {
         }
     }
 
-    /// Its scheme.
+    /// The scheme in use.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }

@@ -85,7 +85,7 @@ impl<S: Scalar<Mask = bool>> Reduced<S> {
         Blocks::fill(pendulum, x, xdot, sigma, &mut self.blocks);
     }
 
-    /// J_R of eq. 41 and its factors; the body without a pivot is the error.
+    /// Computes J_R of eq. 41 and its factors; the body without a pivot is the error.
     pub fn factorize<P: Parameter<S>>(
         &mut self,
         pendulum: &Pendulum<P>,

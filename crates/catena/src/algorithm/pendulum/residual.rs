@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The sums run along the chain (eqs. 6, 13 outwards, eq. 23 inwards), so the cost is O(n). Position and velocity
-//! constraints are both kept: the differentiation index is 1, nothing needs to be stabilised.
+//! constraints are both kept: the differentiation index is 1, and no stabilisation is needed.
 
 use super::euler::{dot, g_times, rotation, rotation_rate};
 use super::unknowns::{UNKNOWNS, Unknowns};
@@ -40,7 +40,7 @@ pub struct Equations<S = f64> {
 }
 
 impl<S: Copy> Equations<S> {
-    /// Those of a body, from the vector of all.
+    /// Residuals of a body, from the vector of all.
     #[inline(always)]
     pub fn of(e: &[S], body: usize) -> Self {
         let e = &e[body * EQUATIONS..(body + 1) * EQUATIONS];

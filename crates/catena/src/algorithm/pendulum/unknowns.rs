@@ -23,7 +23,7 @@ pub struct Unknowns<S = f64> {
 }
 
 impl<S: Copy> Unknowns<S> {
-    /// Those of a body, from the vector of all.
+    /// Unknowns of a body, from the vector of all.
     #[inline(always)]
     pub fn of(x: &[S], body: usize) -> Self {
         let x = &x[body * UNKNOWNS..(body + 1) * UNKNOWNS];
@@ -111,7 +111,7 @@ pub fn consistent_values(
     Ok(x)
 }
 
-/// Ẋ at consistent values X: with it E(X, Ẋ) = 0 and the constraints hold for accelerations, too.
+/// Computes Ẋ at consistent values X: with it E(X, Ẋ) = 0 and the constraints hold for accelerations, too.
 ///
 /// The joint forces τ_i solve a symmetric block tridiagonal system, the limit σ → ∞ of the linear-cost scheme.
 pub fn consistent_rates(pendulum: &Pendulum, x: &[f64], rates: &mut [f64]) -> Result<()> {

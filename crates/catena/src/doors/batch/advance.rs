@@ -200,7 +200,7 @@ impl<'a> Question for Advance<'a> {
         input: &[f64],
         external: &[Force<f64>],
     ) -> Result<()> {
-        // an initial state that is rejected at once has its own reason
+        // the error of a rejected initial state is that of forward dynamics
         dynamics.forward(state, input, external)?;
         Err(Error::new(
             ErrorKind::Integration,

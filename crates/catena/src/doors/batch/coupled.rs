@@ -451,7 +451,7 @@ impl Batch {
         )
     }
 
-    /// ∂v̇/∂x = −I⁻¹ ∂τ/∂x at the accelerations found: a solve for each column.
+    /// Computes ∂v̇/∂x = −I⁻¹ ∂τ/∂x at the accelerations found: a solve for each column.
     pub(super) fn coupled_forward_derivatives(
         &mut self,
         given: Given<'_>,

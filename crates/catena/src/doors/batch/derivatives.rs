@@ -295,7 +295,7 @@ impl ForceSlopes for OfForward {
 }
 
 impl Batch {
-    /// ∂τ/∂q and ∂τ/∂v for every state: first the one, then the other, nv × nv numbers each, by rows (row: effort; column:
+    /// Computes ∂τ/∂q and ∂τ/∂v for every state: first the one, then the other, nv × nv numbers each, by rows (row: effort; column:
     /// freedom), states after one another. Conventions as in [`Dynamics::inverse_derivatives`].
     pub fn inverse_derivatives(
         &mut self,
@@ -319,7 +319,7 @@ impl Batch {
         self.add_force_slopes(OfInverse, given, derivatives, done)
     }
 
-    /// ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
+    /// Computes ∂v̇/∂q, ∂v̇/∂v and ∂v̇/∂τ for every state, laid out as by [`inverse_derivatives`](Self::inverse_derivatives).
     pub fn forward_derivatives(
         &mut self,
         q: &[f64],

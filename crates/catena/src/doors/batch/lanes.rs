@@ -33,7 +33,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The same for this number of states: an input of the length of one state is common to all.
+    /// These inputs for this number of states: an input of the length of one state is common to all.
     pub fn of(mut self, model: &Model, states: usize) -> Self {
         let (nq, nv) = (model.nq(), model.nv());
         let lengths = [(self.q, nq), (self.v, nv), (self.input, nv)];
@@ -122,7 +122,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What goes in and out of the registers of one thread, and the code made for the model.
+/// Inputs and outputs in the registers of one thread, and the code made for the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Io<V: Vector> {
     /// Coordinates; these four are padded by up to a register of states.
@@ -174,7 +174,7 @@ impl<V: Vector> LaneWork<V> {
         }
     }
 
-    /// Allocates what is missing, before the hot part.
+    /// Allocates what is missing, before the hot loop.
     pub fn prepare<Q: Question>(&mut self, question: Q, model: &Model, job: &Job<'_>) {
         let size = job.output.len() / job.states.max(1);
         self.io.make_room(size);
@@ -316,7 +316,7 @@ pub(crate) trait Question: Copy + Sync {
     /// Whether a workspace keeps data of each of its states from one call to the next.
     const KEEPS: bool = false;
 
-    /// What it computes in: a workspace that is ready.
+    /// The prepared workspace it computes in.
     type Ready<'w, V: Vector>;
 
     /// The workspace, made if there is none, for this number of registers of states.

@@ -37,7 +37,7 @@ pub(crate) struct Rooms<V: Vector> {
     pub of_accelerations: Option<Box<OfAccelerations<V>>>,
     /// The factors of this thread's states, register after register.
     pub factors: Vec<Factorization<Wide<V>>>,
-    /// Of models with couplings: dynamics, the factors, and positions of the tree.
+    /// For models with couplings: dynamics, the factors, and positions of the tree.
     pub coupled: Option<Box<CoupledDynamics<Wide<V>>>>,
     pub cluster_factors: Vec<ClusterFactorization<Wide<V>>>,
     pub tree_positions: Vec<Wide<V>>,
@@ -60,13 +60,13 @@ impl<V: Vector> Rooms<V> {
         }
     }
 
-    /// That of forward dynamics.
+    /// Workspace of forward dynamics.
     pub fn forward(&mut self, model: &Model) -> &mut ForwardDynamics<Wide<V>> {
         self.forward
             .get_or_insert_with(|| Box::new(ForwardDynamics::new(model)))
     }
 
-    /// That of dynamics with couplings.
+    /// Workspace of dynamics with couplings.
     pub fn coupled(
         &mut self,
         tree: &Model,
@@ -76,7 +76,7 @@ impl<V: Vector> Rooms<V> {
             .get_or_insert_with(|| Box::new(CoupledDynamics::new(tree, couplings)))
     }
 
-    /// That of poses and Jacobians.
+    /// Workspace of poses and Jacobians.
     pub fn kinematics(&mut self, model: &Model) -> &mut Kinematics<Wide<V>> {
         self.kinematics
             .get_or_insert_with(|| Box::new(Kinematics::new(model)))
@@ -84,7 +84,7 @@ impl<V: Vector> Rooms<V> {
 }
 
 /// Workspaces of inertia matrices, of one thread: bodies with a state in each lane, then state after state with a column in each
-/// lane. Matrices with a state in each lane would be eight times too large for the first- and second-level caches.
+/// lane. Matrices with a state in each lane would be eight times too large for the L1 and L2 caches.
 #[derive(Clone, Debug)]
 pub(crate) struct OfInertia<V: Vector> {
     pub composite: CompositeBodies<Wide<V>>,
@@ -101,7 +101,7 @@ pub(crate) struct OfInertia<V: Vector> {
 pub(crate) struct OfEfforts<V: Vector> {
     pub recursion: inverse::PairRecursion<Wide<V>>,
     pub transposed: Transposed<V, PairRecord<Wide<V>>>,
-    /// For packs of columns, or for columns if states stay in the lanes to the end.
+    /// Workspace for packs of columns, or for columns if states stay in the lanes to the end.
     pub pairs: Pairs<Wide<V>>,
     /// Destinations of the numbers that code computes.
     pub squares: Option<Squares<V>>,
@@ -124,9 +124,9 @@ pub(crate) struct OfAccelerations<V: Vector> {
 #[derive(Clone, Debug)]
 pub(crate) struct Transposed<V, R> {
     nv: usize,
-    /// Those of the last few freedoms.
+    /// Records of the last few freedoms.
     freedoms: Vec<R>,
-    /// Of each state.
+    /// Records of each state.
     pub states: Vec<Vec<R>>,
     lanes: PhantomData<V>,
 }

@@ -26,7 +26,7 @@ pub(crate) struct Squares<V> {
 /// Consecutive numbers of a result.
 #[derive(Clone, Copy, Debug)]
 struct Square {
-    /// The first of them.
+    /// Index of the first number.
     at: u32,
     /// Are all numbers zero?
     zero: bool,
@@ -37,7 +37,7 @@ struct Square {
 }
 
 impl<V: Vector> Squares<V> {
-    /// For results whose numbers come from these registers, of the given count, or are zero. The wanted numbers are written; the
+    /// The blocks of results whose numbers come from these registers, of the given count, or are zero. The wanted numbers are written; the
     /// others may be overwritten with anything.
     pub fn new(places: &[Option<u32>], registers: usize, wanted: impl Fn(usize) -> bool) -> Self {
         let size = places.len();
@@ -141,7 +141,7 @@ impl<V: Vector> Squares<V> {
             // SAFETY: `new` has made squares that end within a result, of registers up to `zero`. There is a register `zero`, and
             // room for results in all lanes: both were checked above.
             unsafe {
-                // are the numbers finite? Tested here, where the code waits for memory
+                // finiteness is tested here, while the stores wait for memory
                 let end = (looked_at + self.share).min(read.len());
                 while looked_at + 1 < end {
                     let one = from.get_unchecked(*read.get_unchecked(looked_at) as usize);

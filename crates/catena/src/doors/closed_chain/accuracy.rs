@@ -1,9 +1,9 @@
 //! How many digits do the accelerations of a closed chain have?
 //!
-//! Double precision loses digits in two ways. The *arithmetic* loses them where masses differ widely or rows are nearly dependent: the same equations with the
-//! same numbers in [`DoubleDouble`], with as many independent rows, show how many. And a state in `f64` is *closed* to round-off only: where a singular value σ
-//! of the rows is small, a violation ε of the positions changes the accelerations by ε/σ³ (see `sharp.rs`). The accelerations of the
-//! nearest closed state, in [`DoubleDouble`] too, show that. Substituting the accelerations into the equations reveals neither.
+//! Double precision loses digits in two ways. The *arithmetic* loses them where masses differ widely or rows are nearly dependent: the same equations
+//! with the same numbers in [`DoubleDouble`], with as many independent rows, show how many. And a state in `f64` is *closed* to round-off only: where
+//! a singular value σ of the rows is small, a violation ε of the positions changes the accelerations by ε/σ³ (see `sharp.rs`). The accelerations of
+//! the nearest closed state, in [`DoubleDouble`] too, show that. Substituting the accelerations into the equations reveals neither.
 
 use super::ClosedChain;
 use super::sharp::{NEEDED, Sharp};
@@ -27,8 +27,8 @@ pub struct Accuracy {
     pub closing: f64,
     /// By how much the state violates the constraints on positions and velocities, m or rad, m/s or rad/s.
     pub violation: f64,
-    /// Length of the largest row that counts as dependent, as a fraction of the largest one. If it lies between round-off and the limit of 1e-9, a row
-    /// that is not dependent is being ignored. Zero where loops are eliminated one by one.
+    /// Length of the largest row that counts as dependent, as a fraction of the largest one. If it lies between round-off and the limit of 1e-9, a
+    /// row that is not dependent is being ignored. Zero where loops are eliminated one by one.
     pub ignored: f64,
 }
 
@@ -94,7 +94,7 @@ impl ClosedChain {
         })
     }
 
-    /// The nearest closed state. Nonholonomic rows do not restrict positions.
+    /// Moves to the nearest closed state. Nonholonomic rows do not restrict positions.
     fn close_sharply(&mut self, sharp: &mut Sharp, time: f64, state: &State) -> Result<()> {
         match self.positions.take() {
             Some(mut positions) => {

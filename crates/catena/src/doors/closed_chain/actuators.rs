@@ -81,8 +81,8 @@ impl ClosedChain {
         self.share(state, &needed, actuators)
     }
 
-    /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm where
-    /// there are more actuators than freedoms.
+    /// Efforts of actuators at these velocity coordinates that move the closed mechanism as the given efforts of all freedoms do; of minimum norm
+    /// where there are more actuators than freedoms.
     pub fn shared(
         &mut self,
         time: f64,
@@ -155,7 +155,7 @@ impl ClosedChain {
         })
     }
 
-    /// The same where every freedom has an actuator: u = f − Jᵀ λ with λ = (J Jᵀ)⁺ J f, by sparse products.
+    /// [`share`](Self::share) where every freedom has an actuator: u = f − Jᵀ λ with λ = (J Jᵀ)⁺ J f, by sparse products.
     fn share_among_all(
         &mut self,
         state: &State,

@@ -8,8 +8,8 @@
 //! w = −J⁺ ξ̇,                  v ← v + w        minimum-norm change of the velocities; held ones stay
 //! ```
 //!
-//! With more than [`DENSE_ROWS`] rows J Jᵀ is kept inside its envelope, which is O(m) for loops in a row, and the minimum-norm change is found by steps of the
-//! same kind with a small μ, repeated until they vanish:
+//! With more than [`DENSE_ROWS`] rows J Jᵀ is stored within its envelope, which is O(m) for loops in series, and the minimum-norm change is found by
+//! steps of the same kind with a small μ, repeated until they vanish:
 //!
 //! ```text
 //! w ← w − Jᵀ (J Jᵀ + μ E)⁻¹ (J w + c)           the part along a singular value σ shrinks by μ/(σ² + μ)
@@ -54,8 +54,8 @@ const GUESSES: u64 = 8;
 /// Rank tolerance for velocities.
 const RANK: f64 = 1e-9;
 
-/// μ of repeated steps, relative to the square of the longest row: round-off of the products is 1e-16 of that. Singular values above 1e-5 of the longest row
-/// take a few steps, those below 1e-6 are not resolved and count as what no step can remove.
+/// μ of repeated steps, relative to the square of the longest row: round-off of the products is 1e-16 of that. Singular values above 1e-5 of the
+/// longest row take a few steps, those below 1e-6 are not resolved and count as what no step can remove.
 const REPEATED: f64 = 1e-12;
 
 /// Most repeated steps.
@@ -238,7 +238,7 @@ impl ClosedChain {
         Ok((transpose_times(&jacobian, &y), outside))
     }
 
-    /// The same for many rows, by repeated steps, with y of x = Jᵀ y.
+    /// [`shortest`](Self::shortest) for many rows, by repeated steps; it also returns y of x = Jᵀ y.
     pub(super) fn repeated(&self, free: &[bool], c: &[f64]) -> Result<Shortest> {
         let rows = &self.work.rows;
         let mut products = self.products(free)?;
@@ -387,7 +387,7 @@ impl ClosedChain {
                 damped.shift(mu);
                 match damped.factorize(0.0) {
                     true => damped.solve(&mut y),
-                    // a step that is not taken: a larger μ comes next
+                    // NaN makes the caller reject the step and increase μ
                     false => y.fill(f64::NAN),
                 }
                 self.free_transpose_times(free, &y)
@@ -448,7 +448,7 @@ impl ClosedChain {
         ))
     }
 
-    /// Newton steps to round-off, with dependent rows left out.
+    /// Takes Newton steps down to round-off, with dependent rows left out.
     fn polish(&mut self, time: f64, state: &mut State, free: &[bool]) -> Result<()> {
         self.evaluate(time, state);
         let mut size = self.size();
@@ -502,7 +502,7 @@ impl ClosedChain {
     }
 }
 
-/// A minimum-norm solution of J x = −c, x = Jᵀ y, and the length of what is left of c.
+/// A minimum-norm solution of J x = −c, x = Jᵀ y, and the length of the remainder of c.
 pub(super) struct Shortest {
     pub x: Vec<f64>,
     pub y: Vec<f64>,

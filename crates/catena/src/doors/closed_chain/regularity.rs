@@ -1,8 +1,8 @@
 //! How far is a position from the dead points of a mechanism?
 //!
-//! At a dead point the rows of the constraints lose rank, and beside it they nearly do: residuals grow with the square of the distance there, so that
-//! assembly ends at positions that are closed to its tolerance ε but √ε away from a closed one. Random positions are compared with each other, because how
-//! small singular values are elsewhere is a property of the mechanism.
+//! At a dead point the rows of the constraints lose rank, and near it they almost do: residuals grow with the square of the distance there, so that
+//! assembly ends at positions that are closed to its tolerance ε but √ε away from a closed one. Random positions are compared with each other,
+//! because how small singular values are elsewhere is a property of the mechanism.
 
 use super::ClosedChain;
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! Near a position where rows lose rank: the equations in double-double arithmetic.
 //!
-//! Let σ be the singular value that vanishes. Round-off ε of ξ puts the positions off their branch by ε/σ, consistent velocities
+//! Let σ be the singular value that vanishes. Round-off ε of ξ displaces the positions from their branch by ε/σ, consistent velocities
 //! have errors of ε/σ², and accelerations of ε/σ³: at σ = 1e-3 a position with an error of 1e-16 gives accelerations with errors of 1e-7,
 //! which no integrator at a tight tolerance accepts. The mechanism itself passes smoothly; only digits are
 //! missing. So ξ, ξ̇, J and the bias are evaluated in [`DoubleDouble`] there, and corrections with the `f64` factors are

@@ -1,7 +1,7 @@
 //! How many digits do the accelerations of a tree have?
 //!
-//! The recursion keeps every digit of light, slender and nearly redundant parts, and loses them where the heaviest body is at the tip of a chain. Neither
-//! the efforts that inverse dynamics returns nor a second method in `f64` tells how many: the same recursion at the same numbers in
+//! The recursion keeps every digit of light, slender and nearly redundant parts, and loses them where the heaviest body is at the tip of a chain.
+//! Neither the efforts that inverse dynamics returns nor a second method in `f64` tells how many: the same recursion at the same numbers in
 //! [`DoubleDouble`] does.
 
 use super::{Dynamics, finite_result, too_large};
@@ -16,8 +16,8 @@ use crate::state::{State, check_length};
 impl Dynamics {
     /// The error of accelerations under these forces, found by [`forward`](Self::forward) or otherwise: their largest difference from double-double
     /// arithmetic at the same state, relative to the largest acceleration, or to 1 rad/s² or m/s² where all are smaller, because near an equilibrium
-    /// they are differences of forces, with no digits to expect. Closed chains have [`ClosedChain::accuracy`](crate::ClosedChain::accuracy). It costs
-    /// about as much as fifty evaluations and allocates its workspace.
+    /// they are small differences of forces, without correct digits. Closed chains have [`ClosedChain::accuracy`](crate::ClosedChain::accuracy). It
+    /// costs about as much as fifty evaluations and allocates its workspace.
     ///
     /// ```
     /// use catena::{Dynamics, State, model::embedded};

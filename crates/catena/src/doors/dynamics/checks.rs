@@ -8,12 +8,12 @@ use crate::spatial::Force;
 use crate::state::{Base, State, check_length};
 
 impl Dynamics {
-    /// Is this a state of the model?
+    /// Checks that this is a state of the model.
     pub(crate) fn check(&self, state: &State) -> Result<()> {
         self.check_state(state)
     }
 
-    /// Are these a state, efforts and wrenches of the model? Returns whether wrenches act, including those of force elements.
+    /// Checks that these are a state, efforts and wrenches of the model. Returns whether wrenches act, including those of force elements.
     pub(crate) fn check_forward(
         &mut self,
         state: &State,
@@ -52,7 +52,7 @@ impl Dynamics {
         Ok(())
     }
 
-    /// The motion of the base is finite, and its rotation valid. A base at rest is recognised first.
+    /// Checks that the motion of the base is finite and its rotation valid. A base at rest is recognised first.
     fn check_base(&self, base: &Base<f64>) -> Result<()> {
         if base.is_fixed() {
             return Ok(());
@@ -175,7 +175,7 @@ pub(super) fn singular(model: &Model, k: usize, inverse: f64) -> Error {
         .hint("give the body inertia, give the joint a rotor (`armature`), or make the joint fixed")
 }
 
-/// Does every freedom have a pivot to divide by?
+/// Checks that every freedom has a pivot to divide by.
 pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     match not_positive(inverse) {
         None => Ok(()),

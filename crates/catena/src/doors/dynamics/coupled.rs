@@ -98,7 +98,7 @@ impl Coupled {
         couplings
     }
 
-    /// Is this a vector of the independent freedoms?
+    /// Checks that this is a vector of the independent freedoms.
     fn check_vector(&self, what: &str, x: &[f64]) -> Result<()> {
         check_length(what, x.len(), self.model.nv())?;
         match x.iter().position(|x| !x.is_finite()) {
@@ -115,7 +115,7 @@ impl Coupled {
         }
     }
 
-    /// The state of the tree. Quaternions and the base are checked there.
+    /// Computes the state of the tree. Quaternions and the base are checked there.
     fn expand(&mut self, state: &State) -> Result<()> {
         check_length("positions q", state.q.len(), self.model.nq())?;
         check_length("velocities v", state.v.len(), self.model.nv())?;
@@ -138,7 +138,7 @@ impl Coupled {
         }
     }
 
-    /// Accelerations of the tree.
+    /// Computes the accelerations of the tree.
     fn expand_rates(&mut self, what: &str, x: &[f64]) -> Result<()> {
         self.check_vector(what, x)?;
         let Coupled { model, rates, .. } = self;
@@ -303,7 +303,7 @@ impl Dynamics {
         Ok(&self.coupled().vdot)
     }
 
-    /// v̇ at the expanded state: the efforts at v̇ = 0, then a solve over clusters.
+    /// Computes v̇ at the expanded state: the efforts at v̇ = 0, then a solve over clusters.
     fn coupled_general_forward(
         &mut self,
         coupled: &mut Coupled,

@@ -292,7 +292,7 @@ impl Dynamics {
 }
 
 impl InverseDerivatives {
-    /// Are all entries finite?
+    /// Checks that all entries are finite.
     pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂τ/∂q", model, &self.dq)?;
         finite_matrix("∂τ/∂v", model, &self.dv)?;
@@ -301,7 +301,7 @@ impl InverseDerivatives {
 }
 
 impl ForwardDerivatives {
-    /// Are all entries finite?
+    /// Checks that all entries are finite.
     pub(super) fn check(&self, model: &Model) -> Result<()> {
         finite_matrix("∂v̇/∂q", model, &self.dq)?;
         finite_matrix("∂v̇/∂v", model, &self.dv)?;

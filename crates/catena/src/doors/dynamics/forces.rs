@@ -140,8 +140,8 @@ fn undefined(element: &ForceElement, length: f64) -> Error {
 }
 
 impl Dynamics {
-    /// Readings of the model's sensors, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations under wrenches on
-    /// the bodies, as [`inverse`](Self::inverse) takes them, including those of constraints.
+    /// Readings of the model's sensors, six numbers each ([`Sensor::measures`](crate::model::Sensor::measures)), at a state with these accelerations
+    /// under wrenches on the bodies, as [`inverse`](Self::inverse) takes them, including those of constraints.
     pub fn measure(
         &mut self,
         state: &State,

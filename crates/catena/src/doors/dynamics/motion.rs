@@ -78,7 +78,7 @@ impl Dynamics {
         Ok(acceleration)
     }
 
-    /// Energies, momenta and centre of mass.
+    /// Energies, momenta and mass centre.
     pub fn mechanical_state(&mut self, state: &State) -> Result<MechanicalState<f64>> {
         if self.is_coupled() {
             return self.at_tree(state, Dynamics::mechanical_state);

@@ -49,7 +49,7 @@ where
         }
     }
 
-    /// With a function for the matrix, instead of differences of E.
+    /// Sets a function for the matrix, instead of differences of E.
     #[must_use]
     pub fn with_jacobian(
         mut self,
@@ -95,7 +95,7 @@ where
         self
     }
 
-    /// Column by column: x and ẋ change together, by δ and σ δ.
+    /// Computes the matrix column by column from differences: x and ẋ change together, by δ and σ δ.
     fn differences(&mut self, t: f64, x: &[f64], xdot: &[f64], sigma: f64) -> Result<()> {
         self.x.copy_from_slice(x);
         self.xdot.copy_from_slice(xdot);

@@ -83,7 +83,7 @@ impl History {
         self.spans[0] = h;
     }
 
-    /// From known points: times[0] is the present, the others go back.
+    /// Initial history from known points: times[0] is the present, the others are earlier.
     pub(super) fn begin_with(&mut self, times: &[f64], points: &[&[f64]]) {
         self.values.fill(0.0);
         self.spans = [0.0; LEVELS];

@@ -54,7 +54,7 @@ pub struct Bdf {
     /// Order and size of the last step.
     pub(super) used_order: usize,
     pub(super) used_size: f64,
-    /// Number of steps of this size and order, including the present one, as far as it matters.
+    /// Number of steps of this size and order, including the present one, up to the most that is needed.
     pub(super) steady: usize,
     /// Whether order and size still grow with every step.
     pub(super) starting: bool,
@@ -144,7 +144,7 @@ impl Bdf {
         }
     }
 
-    /// Absolute tolerances of the unknowns one by one, instead of the one in the settings.
+    /// Sets absolute tolerances of the unknowns one by one, instead of the one in the settings.
     pub fn set_absolute_tolerances(&mut self, absolute: &[f64]) -> Result<()> {
         check_length("absolute tolerances", absolute.len(), self.absolute.len())?;
         if let Some(i) = absolute.iter().position(|a| {
@@ -764,7 +764,7 @@ pub(super) fn rms(x: &[f64], weights: &[f64]) -> f64 {
     sum.sqrt()
 }
 
-/// The first non-finite number.
+/// Checks that all numbers are finite; the error is the index of the first that is not.
 pub(super) fn all_finite(values: &[f64]) -> std::result::Result<(), usize> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),

@@ -60,7 +60,7 @@ impl Bdf {
         }
     }
 
-    /// E at `x_next`, `xdot_next`, into `work`.
+    /// Evaluates E at `x_next`, `xdot_next`, into `work`.
     pub(super) fn evaluate<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,
@@ -79,7 +79,7 @@ impl Bdf {
         })
     }
 
-    /// A new matrix at `x_next`, `xdot_next`.
+    /// Prepares a new matrix at `x_next`, `xdot_next`.
     pub(super) fn linearize<P: Implicit + ?Sized>(
         &mut self,
         problem: &mut P,
@@ -103,7 +103,7 @@ impl Bdf {
         Ok(())
     }
 
-    /// δ with A δ = E, in `work`.
+    /// Solves A δ = E, in `work`.
     pub(super) fn solve<P: Implicit + ?Sized>(&mut self, problem: &mut P) -> Result<(), Failure> {
         self.statistics.solves += 1;
         problem

@@ -9,7 +9,7 @@ use crate::spatial::Vec3;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Every number of a constraint is finite and valid.
+/// Checks that every number of a constraint is finite and valid.
 pub(super) fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
     let finite = |x: f64, what: &str| {
         if x.is_finite() {
@@ -128,7 +128,7 @@ pub(super) fn constraint_numbers(spec: &ConstraintSpec) -> Result<()> {
     }
 }
 
-/// A direction of a constraint has a length.
+/// Checks that a direction of a constraint is nonzero.
 fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<()> {
     finite_vector(direction, &spec.place, || {
         format!("{what} of constraint `{}`", spec.name)
@@ -140,7 +140,7 @@ fn direction(spec: &ConstraintSpec, what: &str, direction: Vec3<f64>) -> Result<
     Err(model_error(&spec.place, message))
 }
 
-/// A surface has a radius, and a body that rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
+/// Checks that a surface has a radius and a body that rolls inside it is smaller; a wheel rolls on planes and on wheels with a parallel axis.
 pub(super) fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()> {
     let refuse = |message: String| {
         let message = format!("constraint `{}`: {message}", spec.name);
@@ -226,7 +226,7 @@ impl Content {
     }
 }
 
-/// A constraint, with bodies and coordinates by number, is valid and does not repeat an earlier one.
+/// Checks that a constraint, with bodies and coordinates by number, is valid and does not repeat an earlier one.
 pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Result<()> {
     let refuse = |message: String| Err(model_error(&new.place, message));
     if let Some([parent, child]) = new.bodies()

@@ -9,7 +9,7 @@ use crate::model::specs::{JointSpec, WORLD};
 use crate::text::is_hidden;
 use std::collections::{HashMap, HashSet};
 
-/// Names exist, are unique, and refer to something.
+/// Checks that names exist, are unique, and refer to something.
 pub(in crate::model) fn names(builder: &ModelBuilder) -> Result<()> {
     texts(builder)?;
     let mut links = HashMap::from([(
@@ -145,7 +145,7 @@ pub(in crate::model) fn names(builder: &ModelBuilder) -> Result<()> {
     force_names(builder, &links)
 }
 
-/// Names and assumptions are lines of text: they appear in messages, tables and comments of generated code.
+/// Checks that names and assumptions are lines of text: they appear in messages, tables and comments of generated code.
 fn texts(builder: &ModelBuilder) -> Result<()> {
     let nowhere = Place::default();
     let links = builder.links.iter().map(|l| (&l.place, "link", &l.name));
@@ -186,7 +186,7 @@ fn texts(builder: &ModelBuilder) -> Result<()> {
     Ok(())
 }
 
-/// Constraints have unique names and refer to links.
+/// Checks that constraints have unique names and refer to links.
 fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
     let mut taken: HashMap<&str, &str> = HashMap::new();
     for joint in &builder.joints {
@@ -231,7 +231,7 @@ fn constraint_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Re
     Ok(())
 }
 
-/// Force elements have unique names and refer to links.
+/// Checks that force elements have unique names and refer to links.
 fn force_names(builder: &ModelBuilder, links: &HashMap<&str, &Place>) -> Result<()> {
     let mut taken = HashSet::new();
     for spec in &builder.forces {

@@ -52,7 +52,7 @@ pub(crate) struct Pivots<'a, S, P> {
 }
 
 impl<'a, S, P> Pivots<'a, S, P> {
-    /// Those of some of all freedoms.
+    /// ψ, 1/m̂ and constants of a range of freedoms.
     #[inline(always)]
     pub fn of(
         range: Range<usize>,

@@ -70,7 +70,7 @@ pub(super) struct Record {
 pub(super) const RECORD: usize = 9;
 
 impl Record {
-    /// Of each freedom with dry friction or a rigid stop, then of each side of a soft stop, as the run begins.
+    /// Records at the start: of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     pub fn at_start(system: &TreeSystem) -> Vec<Self> {
         let mut records = Vec::new();
         for standing in system.standings() {

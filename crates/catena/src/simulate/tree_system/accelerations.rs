@@ -96,7 +96,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Mobility of the held freedoms, at the loaded state.
+    /// Computes the mobility of the held freedoms at the loaded state.
     pub(super) fn prepare_friction(&mut self, t: f64) -> Result<()> {
         let Some(closing) = &mut self.closing else {
             return Ok(());
@@ -143,7 +143,7 @@ impl TreeSystem {
 const STAYS: f64 = 1e-9;
 
 impl TreeSystem {
-    /// Accelerations from the equations that were chosen, if any, under the efforts of friction, including holding efforts.
+    /// Computes accelerations by the equations that were chosen, if any, under the efforts of friction, including holding efforts.
     fn forward_by_equations(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         if self.equations.is_none() {
             return Ok(());
@@ -171,7 +171,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Accelerations from the current efforts and friction, by the recursions.
+    /// Computes accelerations from the current efforts and friction, by the recursions.
     pub(super) fn forward(&mut self, t: f64, vdot: &mut [f64]) -> Result<()> {
         let is_plain = self.equations.is_none() && self.closing.is_none();
         if is_plain && self.friction.freedoms.is_empty() && self.cushions.is_empty() {

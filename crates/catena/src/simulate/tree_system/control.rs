@@ -10,7 +10,7 @@ use crate::state::State;
 use std::sync::Arc;
 
 impl TreeSystem {
-    /// Efforts and external wrenches at the loaded state.
+    /// Computes efforts and external wrenches at the loaded state.
     pub(super) fn drive(&mut self, t: f64) -> Result<()> {
         match &self.hold {
             Some(hold) => hold.efforts(t, &mut self.tau),
@@ -62,7 +62,7 @@ impl TreeSystem {
         inputs.efforts(t, state, model, dynamics, actuated, demand)
     }
 
-    /// The same for a user-defined controller: it is lent meanwhile, so that it can read sensors through the rest of the system.
+    /// Evaluates the demand of a user-defined controller, lent meanwhile so that it can read sensors through the rest of the system.
     fn command_by_own(&mut self, t: f64) -> Result<()> {
         let Controller::Own(law) = &mut self.inputs.controller else {
             return Ok(());

@@ -29,7 +29,7 @@ impl fmt::Debug for StateFunction {
 }
 
 impl PartialEq for StateFunction {
-    /// Functions are equal if they are the same one.
+    /// Two functions are equal if they are the same object.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -8,7 +8,7 @@ use crate::spatial::Force;
 use crate::state::{Base, position_rates};
 
 impl TreeSystem {
-    /// The equations of motion in implicit form, see `implicit.rs`.
+    /// Evaluates the equations of motion in implicit form, see `implicit.rs`.
     pub(crate) fn residual(
         &mut self,
         t: f64,

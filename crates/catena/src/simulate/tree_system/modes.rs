@@ -11,7 +11,7 @@ use crate::simulate::stops::{self, BEYOND, Cushion, Gate, Press};
 /// A mode change of a freedom with dry friction or a rigid stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Change {
-    /// Which of them.
+    /// Index among the freedoms with dry friction or a rigid stop.
     pub index: usize,
     pub before: Standing,
     pub after: Standing,
@@ -56,7 +56,7 @@ impl TreeSystem {
         Ok(())
     }
 
-    /// Rigid stops need an initial state within their limits, up to round-off, which is removed.
+    /// Checks that the initial state is within the limits of rigid stops, up to round-off, which is removed.
     fn start_within_limits(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
         let (nq, nv) = (self.model.nq(), self.model.nv());
         let slack = BEYOND * stops::slack(self.closing.is_some());

@@ -23,7 +23,7 @@ struct Even<V: Vector> {
     /// W and D, and their rates.
     integrals: [Wide<V>; 2],
     powers: [Wide<V>; 2],
-    /// Σ δ a, Σ a² and Σ v² of each freedom, where an audit wants them.
+    /// Σ δ a, Σ a² and Σ v² of each freedom, where an audit needs them.
     sums: Vec<[Wide<V>; 3]>,
     /// 2ᵖ/(2ᵖ − 1) of (1).
     order_factor: f64,
