@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The BDF integrator beside IDA (SUNDIALS, through scikit-sundae) on the same problems at the same tolerances.
+"""The BDF integrator compared with IDA (SUNDIALS, through scikit-sundae) on the same problems at the same tolerances.
 
 The problems are those of crates/catena/tests/implicit_problems, written again here; reference values are read off the
 published ones there. Prints a table and writes docs/peers/bdf.md. Needs `pip install scikit-sundae` (requirements.txt).

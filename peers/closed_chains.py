@@ -1,10 +1,10 @@
-"""How fast is forward dynamics of closed chains, and how right?
+"""How fast and how accurate is forward dynamics of closed chains?
 
-catena (bench `closed`) and Pinocchio (peers/speed/pinocchio_closed.cpp, compiled with gcc and with clang where they are) are programs that
+catena (bench `closed`) and Pinocchio (peers/speed/pinocchio_closed.cpp, compiled with gcc and with clang where they are installed) are programs that
 stay alive, load the same mechanism and the same states, and time one call at a time on request. catena finds the states, which satisfy the
-constraints. Every method is compared with the accelerations in double-double arithmetic; those of Pinocchio that are right to
-1e-10 are what catena is held to: half of the time of the fastest for one state, 0.12 of it per state of a batch. Writes
-docs/peers/closed-chains.md (with --quick: into peers/build/speed), and ends with code 1 when catena is not right or a goal is missed.
+constraints. Every method is compared with the accelerations in double-double arithmetic; the goals refer
+to the fastest method of Pinocchio that is accurate to 1e-10: half of its time for one state, 0.12 of it per state of a batch. Writes
+docs/peers/closed-chains.md (with --quick: into peers/build/speed), and ends with code 1 when catena is inaccurate or misses a goal.
 """
 
 import argparse
@@ -113,11 +113,11 @@ def micro(timing):
 
 TEXT = """# Closed chains compared with Pinocchio
 
-Forward dynamics of closed chains, µs per state, the best of {rounds} turns of {seconds} s on one core. Both are compiled programs at the same
-{states} states, which satisfy the constraints. *one state*: `CompiledChain::forward`, code made for the mechanism; *general*:
-`ClosedChain::forward`, without it. *batch*: `Batch` with that code, and without it, per state, on one thread. *Pinocchio*: its fastest method
-that is accurate to 1e-10, and which one that is. *ratio*: catena's time over that, for one state and in a batch; the goals are {single} and {batch}.
-Missed: {missed}. Without code no goal is set: the general algorithm, which finds the rank at every state, takes about as long as Pinocchio where
+Forward dynamics of closed chains, µs per state, the best of {rounds} turns of {seconds} s on one core. Both engines are compiled programs and compute the same
+{states} states, which satisfy the constraints. *one state*: `CompiledChain::forward`, code generated for the mechanism;
+*general*: `ClosedChain::forward`, without that code. *batch*: `Batch` with that code, and without it, per state, on one thread. *Pinocchio*: its fastest
+method that is accurate to 1e-10, with its name. *ratio*: catena's time over Pinocchio's, for one state and in a batch; the goals are {single} and {batch}.
+Missed: {missed}. The general algorithm has no goal: it finds the rank at every state, and takes about as long as Pinocchio where
 loops are few.
 
 {origin}{flags}
@@ -130,7 +130,7 @@ loops are few.
 
 Largest relative error of the accelerations, against double-double arithmetic, and µs. `constraintDynamics` takes one exact step (zero rows
 make it singular), or proximal steps with 1e-8 until its residual is below 1e-12; `lcaba` takes such steps with 1e-6, 1e-8 and 1e-10, at most 20;
-`pv` takes one exact step, `constrainedABA` steps with 1e-6, both with loops to the ground only. Where there are two compilers the faster is listed.
+`pv` takes one exact step, `constrainedABA` steps with 1e-6; both support loops to the ground only. Of two compilers the faster is listed.
 
 {methods}"""
 
@@ -161,7 +161,7 @@ def methods(mechanisms, all_timings, all_errors):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="peers/run.sh closed-chains", description="Closed chains beside Pinocchio.")
+    parser = argparse.ArgumentParser(prog="peers/run.sh closed-chains", description="Closed chains compared with Pinocchio.")
     parser.add_argument("--quick", action="store_true", help="short turns; the page goes to peers/build/speed")
     parser.add_argument("--models", help="only these, separated by commas; the page goes to peers/build/speed")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core to run on (default: the last)")

@@ -1,8 +1,7 @@
-"""What does a cluster of Ray cost a study, and what would a hundred nodes do?
+"""What overhead does a Ray cluster add to a study, and how would a hundred nodes perform?
 
-On a cluster of two nodes with a processor each, both on this machine: a Monte-Carlo of falls of the Stanford arm on one node and on two, taking
-turns; what a chunk costs the driver; how fast rows come from a worker, go into the journal, and become a file. From these numbers, how far
-the driver of a hundred nodes reaches. Writes docs/peers/cluster.md, and ends with code 1 when the goal is missed: two workers 1.7 times as fast
+On a cluster of two nodes with a processor each, both on this machine: a Monte Carlo study of falls of the Stanford arm on one node and on two, taking
+turns; what a chunk costs the driver; how fast rows come from a worker, go into the journal, and become a file. From these numbers it estimates the throughput of a driver with a hundred nodes. Writes docs/peers/cluster.md, and ends with code 1 when the goal is missed: two workers 1.7 times as fast
 as one.
 """
 
@@ -191,9 +190,9 @@ def main():
 
 {report.origin("peers/run.sh cluster", Program, "ray")} A cluster of two nodes with a processor each, both on this machine of 2 cores, which also ran the driver; the load was {load:.1f} when it began.
 
-## Two workers beside one
+## Two workers compared with one
 
-A Monte-Carlo of {FALLS:,} falls of the Stanford arm, 1 s from random positions, DOP853, rtol 1e-8; the best of {TURNS} turns.
+A Monte Carlo study of {FALLS:,} falls of the Stanford arm, 1 s from random positions, DOP853, rtol 1e-8; the best of {TURNS} turns.
 
 """
     rows = [
@@ -203,7 +202,7 @@ A Monte-Carlo of {FALLS:,} falls of the Stanford arm, 1 s from random positions,
     text += report.markdown(["", "s", "falls per s", "workers busy", "cores they got", "falls per s and core", "chunks"], rows)
     text += f"""
 Two workers are {gain:.2f} times as fast as one by the clock; the goal is {GOAL}, {"met" if gain >= GOAL else "missed"}. *Workers busy* is the time by their clocks in which they computed, over that of the study: {both.seconds / two / 2:.0%} of two
-workers, where the rest is what the cluster costs; {both.seconds / two / (work.seconds / one):.2f} times one. *Cores they got* is their processor time over that of the clock: less than one for each where other programs were running.
+workers; the rest is the cost of the cluster. That share is {both.seconds / two / (work.seconds / one):.2f} times that of one worker. *Cores they got* is their processor time over the elapsed time: less than one per worker where other programs were running.
 The driver used {own / two:.1%} of a core.
 
 ## What the driver does
@@ -221,12 +220,12 @@ The driver used {own / two:.1%} of a core.
     ]
     text += report.markdown(["", "measured"], rows)
     text += f"""
-With six parameters and two measures. The driver is one process: it takes {1 / per_row:,.0f} rows a second at most.
+A row has six parameters and two measures here. The driver is one process: it takes {1 / per_row:,.0f} rows per second at most.
 
 ## A hundred nodes
 
-{NODES} nodes of {CORES} cores, {many:,} workers, by these numbers; a network slower than the {rate:,.0f} MB/s above, or a processor that is slower, changes them. Chunks are as long as keeps the driver
-at {_ray.BUSY:.0%} of its time for chunks: {min(max(_ray.TARGET, many * chunk / _ray.BUSY), _ray.LONGEST):.1f} s.
+{NODES} nodes of {CORES} cores, {many:,} workers, extrapolated from these numbers; a network slower than the {rate:,.0f} MB/s above, or slower processors, would change the result. Chunks are so long that the driver spends
+{_ray.BUSY:.0%} of its time on chunks: {min(max(_ray.TARGET, many * chunk / _ray.BUSY), _ray.LONGEST):.1f} s.
 
 """
     rows = []
@@ -238,7 +237,7 @@ at {_ray.BUSY:.0%} of its time for chunks: {min(max(_ray.TARGET, many * chunk / 
     text += report.markdown(["a sample takes", "rows/s wanted", "rows/s reached", "workers kept busy", "of all", "10⁸ samples"], rows)
     text += f"""
 10⁸ samples, the most that a study may have, need {1e8 * row['memory'] / 1e9:.0f} GB of memory on the driver, a file of {1e8 * row['file'] / 1e9:.1f} GB, and {1e8 * row['write'] / 60:.0f} minutes at the end to sort and write them. All workers
-are busy where a sample takes at least {1e3 * many * per_row:.0f} ms; below, {per_row * 1e6:.1f} µs of the driver for a row decide, and more nodes change nothing.
+are busy if a sample takes at least {1e3 * many * per_row:.0f} ms; below, {per_row * 1e6:.1f} µs of the driver per row are the limit, and more nodes do not help.
 """
     (report.DOCS / "cluster.md").write_text(text)
     print(text)

@@ -1,7 +1,7 @@
 """The ten tasks of docs/coming-from.md in catena, Pinocchio, MuJoCo, robotics-toolbox and Exudyn: run, and compared with catena.
 
-The arm is models/two_link_arm.urdf without its damping, which not all of them read. The calls made here have to stand on the page, in the row of their task, and each answer
-has to agree with catena's, in catena's conventions. Writes docs/peers/coming-from.md, and ends with code 1 where an answer differs.
+The arm is models/two_link_arm.urdf without its damping, which not all of them read. The calls made here must appear on the page, in the row of their task, and each result
+must agree with catena's, in catena's conventions. Writes docs/peers/coming-from.md, and ends with code 1 where an answer differs.
 """
 
 import pathlib

@@ -1,8 +1,8 @@
-"""How fast are many simulations of one robot, beside `mujoco.rollout`, `mjbatch` and single runs?
+"""How fast are many simulations of one robot, compared with `mujoco.rollout`, `mjbatch` and single runs?
 
 Steps per second and core of semi-implicit Euler and Runge–Kutta 4 at the same step size, contacts and limits off: a chain of seven
-revolute joints, a Panda, an ANYmal on a free base. MuJoCo gets the model that catena writes as MJCF, and both must come to the same states
-before anything is timed. Then a Monte-Carlo of falls of the Stanford arm with variable steps, beside single runs, from Python and by the bench
+revolute joints, a Panda, an ANYmal on a free base. MuJoCo gets the model that catena writes as MJCF, and both must reach the same states
+before anything is timed. Then a Monte Carlo study of falls of the Stanford arm with variable steps, compared with single runs, from Python and by the bench
 `ensembles`. All in one process, taking turns; the best of many turns counts. Writes docs/peers/ensembles.md, and ends with code 1 when a goal is missed.
 """
 
@@ -251,18 +251,18 @@ def main():
 
 {report.markdown(HEAD, rows)}
 {MEMBERS} members with {STEPS} steps of {1e3 * STEP:g} ms from random states, without efforts, contacts, limits, damping and friction. *catena* runs code generated for
-the model, *general recursion* none, *own masses* has another mass of the last body in every member. MuJoCo reads the model as catena writes
-it in MJCF and records every step, which `mujoco.rollout` always does; {batch_version}, which needs that version and ran in a process of its own, keeps the end only. catena records the end and balances the energy of every member. *apart* is the
-largest difference of the states at the end. Members with masses of their own run one code, whose inputs are the numbers that differ: {min(own):.1f} to {max(own):.1f} times MuJoCo's steps.
+the model, *general recursion* does not, *own masses* has a different mass of the last body in every member. MuJoCo reads the model as catena writes
+it in MJCF and records every step, which `mujoco.rollout` always does; {batch_version}, which needs that version and ran in a process of its own, keeps the final state only. catena records the final state and balances the energy of every member. *apart* is the
+largest difference of the final states. Members with different masses run the same code, whose inputs are the numbers that differ: {min(own):.1f} to {max(own):.1f} times MuJoCo's steps.
 
 ## Steps by tolerance: falls of the Stanford arm
 
-1 s from random positions, DOP853, rtol 1e-8, atol 1e-10; {one.steps.mean():.0f} steps and {one.evaluations.mean():.0f} evaluations in the mean.
+1 s from random positions, DOP853, rtol 1e-8, atol 1e-10; {one.steps.mean():.0f} steps and {one.evaluations.mean():.0f} evaluations on average.
 
 {report.markdown(["", "µs per fall", "s for 100,000", "÷ ensemble"], many)}
-Measured on 4,096 falls in Rust (256 single ones) and on {FALLS:,} from Python ({SINGLE} single ones); seconds for 100,000 are extrapolated from them. Code generated
-for the model in all of them. The integrator alone is `Adaptive` without samples, audit and set-up. The gain of a second core is
-measured by the clock: two threads got {got:.2f} cores of this machine at best, the others were busy. States at the end of 50 falls differ by up to {report.rough(worst)} from those of `simulate`: both are within their tolerance, and falls amplify errors.
+Measured on 4,096 falls in Rust (256 single ones) and on {FALLS:,} from Python ({SINGLE} single ones); seconds for 100,000 are extrapolated from them. All of them run code generated
+for the model. The integrator alone is `Adaptive` without samples, audit and set-up. The gain of a second core is measured
+by the clock: two threads got {got:.2f} cores of this machine at best, the others were busy. States at the end of 50 falls differ by up to {report.rough(worst)} from those of `simulate`: both are within their tolerance, and a fall amplifies errors.
 
 ## Goals
 

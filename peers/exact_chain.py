@@ -1,6 +1,6 @@
 """Accelerations of a chain of rods on spherical joints, in as many digits as asked for.
 
-The route shares nothing with the recursions it judges. Each rod obeys Newton and Euler on its own; the unknowns are the forces
+The method shares nothing with the recursions that it checks. Each rod obeys Newton and Euler on its own; the unknowns are the forces
 λᵢ that hold neighbouring rods together, and that the joints stay closed gives one equation each:
 
     m aᵢ = λᵢ − λᵢ₊₁ + m g                                                      (1)   a: of the mass centre

@@ -1,4 +1,4 @@
-"""Generated code: catena's beside C that CasADi writes from Pinocchio's algorithms, in one run.
+"""Generated code: catena's compared with C that CasADi writes from Pinocchio's algorithms, in one run.
 
 Pinocchio's inverse dynamics (rnea), forward dynamics (aba) and inertia matrix (crba) are traced in CasADi expressions by a small C++
 program (generated/trace.cpp; Pinocchio is header-only, both packages come from PyPI) and written as C by CasADi. catena writes its
@@ -375,7 +375,7 @@ def page(rows, program, rounds):
 {report.origin("peers/run.sh generated", program, "pin", "casadi")}
 
 C that catena generates (`catena generate`) compared with C that CasADi writes from Pinocchio's `rnea`, `aba` and `crba` traced in CasADi expressions
-(`SX`), for the same trees: right angles exact for both. Compiled by {flags} with `{" ".join(FLAGS)}`; the faster compiler counts for each side, and the
+(`SX`), for the same trees; right angles are exact in both. Compiled by {flags} with `{" ".join(FLAGS)}`; the faster compiler counts for each side, and the
 fastest of Pinocchio's conventions (local, world). `inertia` is the whole matrix for both, `inertia_upper` its upper triangle without the zeros of
 a branching tree, also for both. Both are called through a pointer on 64 random states in turn, {rounds} rounds, all variants
 in one process taking turns on one core, results written to the same place by every call; best ns per state. `×8` is catena's same file with `-DCATENA_LANES=8`; a whole inertia matrix of the humanoid is then 92 kB, more than the first-level cache holds,

@@ -1,4 +1,4 @@
-"""A model as MuJoCo steps it when nothing but its motion is wanted, and such steps by `mjbatch`.
+"""MuJoCo's steps of a model with everything but its motion switched off, and such steps by `mjbatch`.
 
 `mjbatch` needs a MuJoCo of its own version, so that it runs in an environment of its own: `python mujoco_steps.py FILE.npz` reads a model and states,
 steps them on one core, and adds the states at the end and the processor seconds of the best turn.
@@ -10,7 +10,7 @@ import time
 import mujoco
 import numpy as np
 
-# what MuJoCo would do beside the motion of free bodies
+# what MuJoCo would compute in addition to the motion of free bodies
 UNUSED = ("CONTACT", "LIMIT", "EQUALITY", "FRICTIONLOSS", "CONSTRAINT", "ACTUATION", "SENSOR", "CLAMPCTRL", "WARMSTART")
 
 

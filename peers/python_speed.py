@@ -1,8 +1,8 @@
-"""How fast is catena from Python, beside Pinocchio and MuJoCo from Python?
+"""How fast is catena from Python, compared with Pinocchio and MuJoCo from Python?
 
-One call of inverse and forward dynamics of arms with seven joints; ten thousand states in one call beside a Python loop over
-Pinocchio and beside Pinocchio compiled for this processor; a simulation beside the Rust program; and a controller written in Python at
-1 kHz beside a loop over MuJoCo's steps by the same method. All take turns; the best of many turns counts. Writes docs/peers/python.md, and ends with code 1 when a goal is missed.
+One call of inverse and forward dynamics of arms with seven joints; ten thousand states in one call, compared with a Python loop
+over Pinocchio and with Pinocchio compiled for this processor; a simulation, compared with the Rust program; and a controller written in Python at
+1 kHz, compared with a loop over MuJoCo's steps by the same method. All take turns; the best of many turns counts. Writes docs/peers/python.md, and ends with code 1 when a goal is missed.
 """
 
 import os
@@ -32,8 +32,8 @@ STATES = 10_000
 TURNS = 40
 HEAT = 200  # calls in a turn of single calls
 ROW = 10  # calls with as many threads in a row
-LONG = 1000.0  # s simulated beside the program: what starting it takes is a small part
-SECONDS = 2.0  # s simulated beside MuJoCo
+LONG = 1000.0  # s simulated for the comparison with the program: its start takes a small part
+SECONDS = 2.0  # s simulated for the comparison with MuJoCo
 RATE = 1000.0
 KEPT = 10  # steps between samples that are kept
 
@@ -189,7 +189,7 @@ def calls():
 
 
 def simulations():
-    """A simulation beside the program, and a controller in Python beside MuJoCo."""
+    """A simulation compared with the program, and a controller in Python compared with MuJoCo."""
     here, rows, goals = catena.model("chain-7"), [], []
     start = np.array([0.1, 1.6, 0.2, -0.3, 0.4, 0.1, 0.2])
     here.simulate(start, duration=1)
@@ -300,11 +300,11 @@ def main():
         report.markdown(
             ["model", "question", "one core", "two cores", "Python loop over Pinocchio", "loop ÷ one core", "Pinocchio in C++", "C++ ÷ one core", "one core ÷ two"], many
         ),
-        f"\nArrays of float64 in, `out=` given. One core and two take turns in rows of {ROW} calls. The loop stores its results in rows of an array. Pinocchio in C++ is its fastest way, compiled for this processor, as in [speed.md](speed.md), here by "
+        f"\nArrays of float64 in, `out=` given. One core and two take turns in blocks of {ROW} calls. The loop stores its results in the rows of an array. Pinocchio in C++ is its fastest way, compiled for this processor, as in [speed.md](speed.md), here by "
         + " and ".join(sorted(path.name.removeprefix("pinocchio-") for path in (BUILD / "bin").glob("pinocchio-*") if not path.suffix))
         + ".\n",
         "## Motion in time\n",
-        report.markdown(["catena from Python", "time", "beside", "time"], runs),
+        report.markdown(["catena from Python", "time", "compared with", "time"], runs),
         "\n" + words,
         "\n## Goals\n",
         report.markdown(["", "measured", "goal", "met"], rows),

@@ -1,5 +1,5 @@
-"""The articulated-body recursion for a chain of rods on ball joints, in versions that differ in one line each: is what the
-parent feels computed by subtraction or are its zeros written down, and is it kept symmetric or not?
+"""The articulated-body recursion for a chain of rods on ball joints, in versions that differ in one line each: is the inertia that
+the parent sees computed by subtraction or are its zeros written, and is it kept symmetric or not?
 
 Written to be read, not to be fast; link axes, reference at the joint, angular part first.
 """

@@ -1,7 +1,7 @@
 """Which robots of example-robot-data can be used as they are shipped, and with which commands?
 
 Every URDF file of the wheel is read unedited and given to every command that takes a model; then catena and Pinocchio are compared at
-random states as in agreement.py. A joint that mimics another has no freedom of its own; Pinocchio's `mimic=True` says the same.
+random states as in agreement.py. A joint that mimics another has no freedom of its own, as with Pinocchio's `mimic=True`.
 Writes docs/peers/robots.md, and ends with code 1 when a file is refused that should not be, or when a difference exceeds the
 tolerance.
 """

@@ -5,16 +5,16 @@
 #   peers/run.sh spherical-chains    long chains of spherical joints     -> docs/peers/spherical-chains.{md,svg}
 #   peers/run.sh simulation          speed of simulation                 -> docs/peers/simulation.md
 #   peers/run.sh speed               speed of single calls; --quick      -> docs/peers/speed.{md,csv,svg}
-#   peers/run.sh generated           generated code beside CasADi's       -> docs/peers/generated.{md,csv,svg}
+#   peers/run.sh generated           generated code and CasADi's          -> docs/peers/generated.{md,csv,svg}
 #   peers/run.sh closed-chains       speed of closed chains              -> docs/peers/closed-chains.md
 #   peers/run.sh python              speed from Python                   -> docs/peers/python.md
 #   peers/run.sh ensembles           many simulations                    -> docs/peers/ensembles.md
-#   peers/run.sh cluster             a study on a cluster of Ray         -> docs/peers/cluster.md
+#   peers/run.sh cluster             a study on a Ray cluster            -> docs/peers/cluster.md
 #   peers/run.sh mjcf                MJCF files as MuJoCo reads them     -> docs/peers/mjcf.md
 #   peers/run.sh sdf                 SDF files as Drake reads them       -> docs/peers/sdf.md
 #   peers/run.sh coming-from         ten tasks in five engines           -> docs/peers/coming-from.md
 #   peers/run.sh all                 all of them
-# CATENA names another program than the one built here; simulation and speed need none and build their
+# CATENA names a program to use instead of the one built here; simulation and speed need none and build their
 # benches instead.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

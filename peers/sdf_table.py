@@ -248,11 +248,11 @@ too. The worst relative difference of all is **{rough(worst)}** (allowed: {ALLOW
 
 {origin("peers/run.sh sdf", program, "drake", "numpy")} Files of {', '.join(versions)}, and of this repository.
 
-Drake reads SDF by libsdformat, the reference implementation: poses, frames, included files and defaults are its answers. At {STATES} random
+Drake reads SDF by libsdformat, the reference implementation, which resolves poses, frames, included files and defaults. At {STATES} random
 states the inertia matrix and the bias (efforts at zero acceleration, with springs and damping of the joints) are compared. A difference is the
 largest one of any entry over the largest entry; the worst state is shown. Constraints are counted and left out of the comparison, and so is
-dry friction, which Drake does not read. Where nothing moves, a body has no inertia, or Drake
-replaces an inertia that no rigid body can have, nothing is compared.
+dry friction, which Drake does not read. A file is not compared if nothing in it moves, if a body has no inertia, or if Drake
+replaces an inertia that no rigid body can have.
 
 ## Files as they are shipped
 

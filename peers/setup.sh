@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the peers, at the versions of requirements.txt, into peers/build/venv, and compiles the engines of the speed comparison.
 # Compilers come from Debian (as root; others install g++ and clang-22 or clang-19 themselves), everything else from PyPI.
-# PYTHON chooses the interpreter (3.11 or later). What is there already is kept.
+# PYTHON chooses the interpreter (3.11 or later). Installed parts are kept.
 set -eu
 cd "$(dirname "$0")"
 python=${PYTHON:-python3}
@@ -12,10 +12,10 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
 fi
 [ -x build/venv/bin/python ] || "$python" -m venv build/venv
 build/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
-# mjbatch needs a MuJoCo of its own version
+# mjbatch needs its own version of MuJoCo
 [ -x build/mjbatch/bin/python ] || "$python" -m venv build/mjbatch
 build/mjbatch/bin/python -m pip install --quiet --disable-pip-version-check mjbatch==0.1.4
-# robotics-toolbox and Exudyn choose other versions of what they share with the rest
+# robotics-toolbox and Exudyn require other versions of shared packages
 [ -x build/coming-from/bin/python ] || "$python" -m venv build/coming-from
 build/coming-from/bin/python -m pip install --quiet --disable-pip-version-check pin==4.1.0 mujoco==4.0.0 roboticstoolbox-python==1.5.0 exudyn==1.13.6
 

@@ -1,4 +1,4 @@
-"""How fast is one call, beside Pinocchio and MuJoCo?
+"""How fast is one call, compared with Pinocchio and MuJoCo?
 
 Every engine is a program of its own that stays alive, loads the same tree and the same random states, and times one call at a time on
 request. They take turns on one core. Before anything is timed the results are compared; a difference beyond 1e-9 ends the comparison.
@@ -298,7 +298,7 @@ def peak(core):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="peers/run.sh speed", description="Speed of single calls beside Pinocchio and MuJoCo.")
+    parser = argparse.ArgumentParser(prog="peers/run.sh speed", description="Speed of single calls compared with Pinocchio and MuJoCo.")
     parser.add_argument("--quick", action="store_true", help="short turns; the page goes to peers/build/speed")
     parser.add_argument("--models", help="only these, separated by commas; the page goes to peers/build/speed")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="the core to run on (default: the last)")

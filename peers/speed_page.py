@@ -18,7 +18,7 @@ TITLES = {
     "inverse": "Inverse dynamics",
     "forward": "Forward dynamics",
     "inertia-upper": "Upper triangle of the inertia matrix",
-    "inertia": "Whole inertia matrix, beside Pinocchio's triangle",
+    "inertia": "Whole inertia matrix, compared with one triangle",
     "factorization": "Factorization of the inertia matrix",
     "inverse-derivatives": "Derivatives of inverse dynamics",
     "forward-derivatives": "Derivatives of forward dynamics",
@@ -259,7 +259,7 @@ def page(record):
         "fastest; the fastest is shown and named. MuJoCo runs the shortest part of its pipeline that gives the quantity (its library "
         "as published); it has no analytical derivatives.\n",
         "Pinocchio fills one triangle of the inertia matrix (and so does MuJoCo), so the targets compare triangle with triangle, "
-        "catena's being `inertia_upper`; catena's whole matrices beside the same triangle have a section of their own, and with them "
+        "catena's being `inertia_upper`; catena's whole matrices, compared with the same triangle, have their own section, and with them "
         f"{met_with_whole_matrices(rows)} of {len(promised)} targets would be met.\n",
         "Before timing, results of all engines and routes are compared in catena's coordinates; *difference* is the largest difference of "
         f"an entry over the largest entry, weighted as in [agreement.md](agreement.md) (allowed: {report.rough(1e-9)}). Factors and derivatives of forward "
@@ -273,7 +273,7 @@ def page(record):
     if record.left_out:
         parts += [
             "## Left out\n",
-            "Methods of other engines whose results differ too much from the rest, so that their times do not count:\n",
+            "Methods of other engines whose results differ too much from the rest; their times do not count:\n",
             "\n".join(f"- {one}" for one in record.left_out) + "\n",
         ]
     lines = missed(rows)

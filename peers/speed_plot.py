@@ -74,7 +74,7 @@ def plot(rows):
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}'>",
         f"<rect width='{width}' height='{height}' fill='#fff'/>",
-        text(LEFT, 24, "catena beside Pinocchio: ratio of best times", 16, "font-weight='600'"),
+        text(LEFT, 24, "catena compared with Pinocchio: ratio of best times", 16, "font-weight='600'"),
     ]
     x, y = LEFT + 4.0, 44
     for quantity in JUDGED:

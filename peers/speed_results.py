@@ -1,4 +1,4 @@
-"""Do the engines mean the same numbers? Results in Pinocchio's coordinates are taken to catena's and compared.
+"""Do the engines return the same quantities? Results in Pinocchio's coordinates are taken to catena's and compared.
 
 Coordinates differ on a free base only, by v_pin = T(q) v_cat with T orthogonal (coordinates.py). Derivatives are with respect to
 small motions δ in the directions of the velocities, so δ_pin = T δ_cat. With

@@ -1,4 +1,4 @@
-"""Who is right about long chains of spherical joints, and why?
+"""Which results for long chains of spherical joints are accurate, and why?
 
 Chains of equal rods (catena's embedded `pendulum-N`) in random states, their accelerations computed by catena, by Pinocchio's
 articulated-body algorithm, by Pinocchio's inertia matrix and LAPACK's Cholesky, and by MuJoCo; each measured against the exact
