@@ -149,7 +149,7 @@ def _imported() -> Any:
         import ray
     except ImportError:
         raise UnsupportedError(
-            f"{sys.executable} does not have the package ray", hint="install it with `pip install 'catena[ray]'`"
+            f"{sys.executable} does not have the package ray", hint="install it with `pip install ray`"
         ) from None
     return ray
 

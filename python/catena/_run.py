@@ -162,7 +162,7 @@ class Run:
         return dict(self._data.columns())
 
     def to_polars(self) -> Any:
-        """The run as a Polars data frame; Polars must be installed (`pip install catena[polars]`)."""
+        """The run as a Polars data frame; Polars must be installed (`pip install polars`)."""
         try:
             import polars
         except ImportError:

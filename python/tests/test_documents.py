@@ -64,7 +64,7 @@ def files(page):
     yield from re.findall(r"^<!-- file (\w[^\s]*)\n(.*?)^-->", text, flags=re.DOTALL | re.MULTILINE)
 
 
-OPTIONAL = ["pinocchio", "mujoco", "jax", "torch", "casadi", "ray"]
+OPTIONAL = ["pinocchio", "mujoco", "jax", "torch", "casadi", "ray", "gymnasium"]
 
 
 def missing(block):
@@ -82,11 +82,20 @@ PAGES = [
     "docs/coming-from.md",
     "docs/tutorials/own-controller.md",
     "docs/how-to/change-a-parameter.md",
+    "docs/how-to/compare-runs.md",
+    "docs/how-to/floating-base.md",
     "docs/how-to/gradients.md",
     "docs/how-to/identify-inertias.md",
-    "docs/how-to/many-states.md",
+    "docs/how-to/inverse-kinematics.md",
+    "docs/how-to/jacobians.md",
     "docs/how-to/linearize.md",
+    "docs/how-to/lock-joints.md",
+    "docs/how-to/many-states.md",
+    "docs/how-to/own-loop.md",
+    "docs/how-to/payload.md",
     "docs/how-to/study-on-a-cluster.md",
+    "docs/how-to/tables.md",
+    "docs/how-to/torques-along-a-trajectory.md",
     "README.md",
 ]
 
