@@ -792,7 +792,7 @@ fn a_sampled_controller_costs_no_evaluations() {
         );
         let (samples, simulation) = to_the_end(simulation.unwrap()).unwrap();
         assert_eq!(samples.len(), 2);
-        let (steps, examined) = (simulation.finish().steps as usize, 200);
+        let (steps, examined) = (simulation.finish().steps as usize, 150);
         let most = stages * (steps + 2 * examined) + 10;
         let count = count.load(Ordering::Relaxed);
         assert!(
