@@ -29,6 +29,8 @@ pub(super) struct Even {
     old: [[f64; 2]; 2],
     /// y at the end of a step.
     end: Vec<f64>,
+    /// Velocities after two steps of half the size.
+    twice: Vec<f64>,
 }
 
 impl Engine {
@@ -103,6 +105,7 @@ impl Engine {
                     now,
                     old: now,
                     end: y,
+                    twice: vec![0.0; nv],
                 })))
             }
         }
@@ -187,20 +190,19 @@ impl Engine {
 
     /// A fixed step for the auditor: its size, the velocities at its beginning and at its end, and those at the end of two steps of
     /// half the size; none for variable steps. Velocities that cannot be computed are NaN.
-    pub fn halved(&mut self, system: &mut TreeSystem) -> Option<(f64, [Vec<f64>; 3])> {
+    pub fn halved(&mut self, system: &mut TreeSystem) -> Option<(f64, [&[f64]; 3])> {
         let Engine::Fixed(even) = self else {
             return None;
         };
-        let mut twice = vec![0.0; system.model().nv()];
-        let halves = even.engine.in_halves(system, &mut twice);
-        let (t, q, v) = (even.engine.time(), even.engine.q(), even.engine.v());
-        let outcome = halves.and_then(|()| system.keep_lasting(t, q, v, &mut twice));
+        let Even { engine, twice, .. } = &mut **even;
+        let halves = engine.in_halves(system, twice);
+        let (t, q, v) = (engine.time(), engine.q(), engine.v());
+        let outcome = halves.and_then(|()| system.keep_lasting(t, q, v, twice));
         if outcome.is_err() {
             twice.fill(f64::NAN);
         }
-        let (t_old, _, before) = even.engine.before();
-        let velocities = [before.to_vec(), even.engine.v().to_vec(), twice];
-        Some((even.engine.time() - t_old, velocities))
+        let (t_old, _, before) = engine.before();
+        Some((t - t_old, [before, v, twice]))
     }
 
     /// Time and y at the beginning of the last step.

@@ -475,9 +475,9 @@ impl Simulation {
         if let Some((size, [before, after, twice])) = self.engine.halved(&mut self.system) {
             self.auditor.observe_step(&Halved {
                 size,
-                before: &before,
-                after: &after,
-                twice: &twice,
+                before,
+                after,
+                twice,
                 weight,
             });
         }
