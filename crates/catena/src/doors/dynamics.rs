@@ -218,14 +218,14 @@ impl Dynamics {
             return self.coupled_inverse(state, vdot, external);
         }
         self.model.expect_tree()?;
-        self.check_state(state)?;
+        let is_at_rest = self.check_state(state)?;
         self.check_vector("accelerations", vdot)?;
         let loaded = self.load(state, external)?;
         if let Some(native) = &mut self.native {
             native.wrenches = Wrenches::InRecursion;
             if let Some(code) = &mut native.codes.inverse
                 && !loaded
-                && state.base.is_fixed()
+                && is_at_rest
             {
                 code.run_into(&state.q, &state.v, vdot, &mut self.tau);
                 native.remember(state, vdot);
@@ -289,14 +289,14 @@ impl Dynamics {
         }
         self.factors = Kept::None;
         self.model.expect_tree()?;
-        self.check_state(state)?;
+        let is_at_rest = self.check_state(state)?;
         self.check_vector("efforts", tau)?;
         let loaded = self.load(state, external)?;
         let mut is_compiled = false;
         if let Some(native) = &mut self.native
             && let Some(code) = &mut native.codes.forward
             && !loaded
-            && state.base.is_fixed()
+            && is_at_rest
         {
             code.run(&state.q, &state.v, tau);
             let (vdot, inverse_pivots) = code.results();

@@ -10,7 +10,7 @@ use crate::state::{Base, State, check_length};
 impl Dynamics {
     /// Checks that this is a state of the model.
     pub(crate) fn check(&self, state: &State) -> Result<()> {
-        self.check_state(state)
+        self.check_state(state).map(|_| ())
     }
 
     /// Checks that these are a state, efforts and wrenches of the model. Returns whether wrenches act, including those of force elements.
@@ -25,7 +25,8 @@ impl Dynamics {
         self.load(state, external)
     }
 
-    pub(super) fn check_state(&self, state: &State) -> Result<()> {
+    /// Checks that this is a state of the model. Returns whether its base is at rest at the origin.
+    pub(super) fn check_state(&self, state: &State) -> Result<bool> {
         check_length("positions q", state.q.len(), self.model.nq())?;
         check_length("velocities v", state.v.len(), self.model.nv())?;
         if !(all_finite(&state.q) && all_finite(&state.v)) {
@@ -33,7 +34,7 @@ impl Dynamics {
                 .err()
                 .unwrap_or_else(|| Error::new(ErrorKind::Input, "the state is not finite")));
         }
-        self.check_base(&state.base)?;
+        let is_at_rest = self.check_base(&state.base)?;
         for &(body, k) in &self.quaternions {
             let p = &state.q[k..k + 4];
             let squared = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] + p[3] * p[3];
@@ -49,13 +50,13 @@ impl Dynamics {
                 .hint("make states with `State::new`, which normalises, and move them with `State::step`"));
             }
         }
-        Ok(())
+        Ok(is_at_rest)
     }
 
-    /// Checks that the motion of the base is finite and its rotation valid. A base at rest is recognised first.
-    fn check_base(&self, base: &Base<f64>) -> Result<()> {
+    /// Checks that the motion of the base is finite and its rotation valid. Returns whether the base is at rest at the origin.
+    fn check_base(&self, base: &Base<f64>) -> Result<bool> {
         if base.is_fixed() {
-            return Ok(());
+            return Ok(true);
         }
         let r = base.pose.rotation;
         let parts = [
@@ -82,7 +83,7 @@ impl Dynamics {
                 "the orientation of the base is not a rotation matrix",
             ));
         }
-        Ok(())
+        Ok(false)
     }
 
     pub(super) fn check_vector(&self, what: &str, x: &[f64]) -> Result<()> {
@@ -185,7 +186,15 @@ pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
 
 /// The last freedom whose inverse pivot is not a positive number.
 fn not_positive(inverse: &[f64]) -> Option<usize> {
-    inverse.iter().rposition(|x| !(x.is_finite() && *x > 0.0))
+    // without a branch for each pivot, since all are positive as a rule
+    let mut all = true;
+    for x in inverse {
+        all &= (*x > 0.0) & (*x < f64::INFINITY);
+    }
+    match all {
+        true => None,
+        false => inverse.iter().rposition(|x| !(x.is_finite() && *x > 0.0)),
+    }
 }
 
 /// Are all numbers so small that products of five of them and a million summands are finite?
