@@ -513,6 +513,16 @@ impl Hold {
         self.taken as f64 / self.rate
     }
 
+    /// When the last command was taken, s.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Do efforts follow commands with a lag?
+    pub fn is_late(&self) -> bool {
+        self.is_late
+    }
+
     /// The efforts at a time since the last instant.
     pub fn efforts(&self, t: f64, tau: &mut [f64]) {
         if !self.is_late {

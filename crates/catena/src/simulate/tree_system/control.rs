@@ -13,7 +13,9 @@ impl TreeSystem {
     /// Computes efforts and external wrenches at the loaded state.
     pub(super) fn drive(&mut self, t: f64) -> Result<()> {
         match &self.hold {
-            Some(hold) => hold.efforts(t, &mut self.tau),
+            // a command without lag has been written when it was taken
+            Some(hold) if hold.is_late() => hold.efforts(t, &mut self.tau),
+            Some(_) => {}
             None => {
                 self.command(t)?;
                 self.actuated.limit(&self.demand, &mut self.tau);
@@ -169,6 +171,7 @@ impl TreeSystem {
         if let Some(hold) = &mut self.hold {
             let (actuated, demand) = (&self.actuated, &self.demand);
             hold.take(|command| actuated.limit(demand, command));
+            hold.efforts(t, &mut self.tau);
         }
         Ok(())
     }
@@ -232,6 +235,7 @@ impl TreeSystem {
                 *x = f64::from_bits(*word);
             }
             rest = hold.restore(after).ok_or_else(foreign)?;
+            hold.efforts(hold.time(), &mut self.tau);
         }
         Ok(rest)
     }
