@@ -7,14 +7,16 @@ use crate::trace::TracedCode;
 use crate::value::from_python;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{Actuator, Sensor};
-use catena::simulate::{Controller, Gains, Law, StateFunction, Table};
+use catena::simulate::{Control, Controller, Gains, Law, Sensors, StateFunction, Table};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Model, State};
 use numpy::npyffi::flags::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
 use numpy::npyffi::objects::PyArrayObject;
-use numpy::{PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArrayMethods, dtype};
+use numpy::{PyArray1, PyArrayDescr, PyArrayMethods, PyUntypedArrayMethods, dtype};
+use pyo3::ffi::{Py_REFCNT, PyObject, PyObject_CallFunctionObjArgs};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFloat};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,90 +63,112 @@ pub fn stopped() -> Error {
 /// The arrays of positions and velocities that a function of Python was last called with. They are refilled for the next call, unless
 /// the function has kept one of them (or a view of it), which then keeps the numbers of that instant.
 #[derive(Default)]
-struct Handed(Mutex<[Option<Py<PyArray1<f64>>>; 2]>);
+struct Handed([Option<Py<PyArray1<f64>>>; 2]);
 
 impl Handed {
-    /// Takes the arrays, with these numbers. Nothing is locked while Python runs.
-    fn take<'py>(
-        &self,
+    /// The arrays, with the numbers of this state.
+    fn of<'a, 'py>(
+        &'a mut self,
         py: Python<'py>,
         state: &State,
-    ) -> PyResult<[Bound<'py, PyArray1<f64>>; 2]> {
-        let [q, v] = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok([refilled(py, q, &state.q)?, refilled(py, v, &state.v)?])
-    }
-
-    /// Keeps the arrays for the next call.
-    fn keep(&self, [q, v]: [Bound<'_, PyArray1<f64>>; 2]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = [Some(q.unbind()), Some(v.unbind())];
+    ) -> [&'a Bound<'py, PyArray1<f64>>; 2] {
+        let [q, v] = &mut self.0;
+        [refilled(py, q, &state.q), refilled(py, v, &state.v)]
     }
 }
 
-/// An array of these numbers: an existing one without other references and of unchanged layout, or a new one.
-fn refilled<'py>(
+/// An array of these numbers: the existing one without other references and of unchanged layout, or a new one.
+fn refilled<'a, 'py>(
     py: Python<'py>,
-    array: Option<Py<PyArray1<f64>>>,
+    array: &'a mut Option<Py<PyArray1<f64>>>,
     numbers: &[f64],
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    if let Some(array) = array
-        && refill(py, &array, numbers)
-    {
-        return Ok(array.into_bound(py));
+) -> &'a Bound<'py, PyArray1<f64>> {
+    let is_refilled = array
+        .as_ref()
+        .is_some_and(|array| refill(py, array, numbers));
+    if !is_refilled {
+        *array = None;
     }
-    Ok(PyArray1::from_slice(py, numbers))
+    array
+        .get_or_insert_with(|| PyArray1::from_slice(py, numbers).unbind())
+        .bind(py)
 }
 
-/// Writes the numbers into an array made for as many, if nobody else has it. Shape, type and flags of an array can be changed in place; they are
-/// read as they are in its record.
+/// The description of doubles, which all arrays of doubles in native order share.
+static DOUBLES: PyOnceLock<Py<PyArrayDescr>> = PyOnceLock::new();
+
+/// Where the numbers of an array are, if it is a contiguous, aligned vector of this many doubles with these flags besides. Shape, type and
+/// flags of an array can be changed in place; they are read from its record.
+///
+/// # Safety
+///
+/// The object must be an array, and be alive.
+#[allow(unsafe_code)]
+unsafe fn vector_in(
+    py: Python<'_>,
+    object: *mut PyObject,
+    count: usize,
+    flags: i32,
+) -> Option<*mut f64> {
+    let usable = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | flags;
+    let doubles = DOUBLES.get_or_init(py, || dtype::<f64>(py).unbind());
+    // SAFETY: an array, as the caller promises. With one dimension it has one length.
+    let fields = unsafe { &(*object.cast::<PyArrayObject>()).fields };
+    let is_one = fields.flags & usable == usable
+        && fields.nd == 1
+        // SAFETY: as above
+        && unsafe { *fields.dimensions } as usize == count
+        && fields.descr.cast() == doubles.as_ptr();
+    is_one.then_some(fields.data.cast())
+}
+
+/// Writes the numbers into an array made for as many, if nobody else has it.
 #[allow(unsafe_code)]
 fn refill(py: Python<'_>, array: &Py<PyArray1<f64>>, numbers: &[f64]) -> bool {
-    const USABLE: i32 = NPY_ARRAY_WRITEABLE | NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
-    let object = array.as_ptr().cast::<PyArrayObject>();
-    // SAFETY: a pointer to an array that is held here, whose reference count shows that there is no other reference; the interpreter's lock
-    // is held. An array of one dimension has one length, and one that is contiguous, aligned and of doubles is that many doubles.
-    unsafe {
-        let fields = &(*object).fields;
-        let is_as_made = pyo3::ffi::Py_REFCNT(array.as_ptr()) == 1
-            && fields.flags & USABLE == USABLE
-            && fields.nd == 1
-            && *fields.dimensions as usize == numbers.len()
-            && fields.descr == dtype::<f64>(py).as_dtype_ptr();
-        if is_as_made {
-            let place = fields.data.cast::<f64>();
-            std::ptr::copy_nonoverlapping(numbers.as_ptr(), place, numbers.len());
-        }
-        is_as_made
-    }
+    // SAFETY: an array that is held here, with the interpreter's lock.
+    let place = unsafe { vector_in(py, array.as_ptr(), numbers.len(), NPY_ARRAY_WRITEABLE) };
+    // SAFETY: as above.
+    let is_only = unsafe { Py_REFCNT(array.as_ptr()) } == 1;
+    let Some(place) = place.filter(|_| is_only) else {
+        return false;
+    };
+    // SAFETY: the array has room for as many numbers, and its count shows that there is no other reference to it.
+    unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), place, numbers.len()) };
+    true
 }
 
-/// Calls a Python function for efforts.
-fn ask(
-    py: Python<'_>,
-    function: &Py<PyAny>,
-    handed: &Handed,
-    (t, state): (f64, &State),
-    measured: Option<Bound<'_, PyDict>>,
-    tau: &mut [f64],
-) -> PyResult<()> {
-    let [q, v] = handed.take(py, state)?;
-    let given = match measured {
-        Some(measured) => function.bind(py).call1((t, &q, &v, measured))?,
-        None => function.bind(py).call1((t, &q, &v))?,
-    };
-    // the function may return one of its arguments
-    let given = plain(py, "the value returned by the control function", &given)?;
-    if given.shape() != [tau.len()] {
-        let expected = format!("({},)", tau.len());
-        let what = "the value returned by the control function";
-        return Err(wrong_shape(py, what, &expected, given.shape()));
+/// Copies the numbers of a plain vector of as many doubles, which is of the class of `sample`. Returns false for any other object.
+#[allow(unsafe_code)]
+fn copied(given: &Bound<'_, PyAny>, sample: &Bound<'_, PyArray1<f64>>, tau: &mut [f64]) -> bool {
+    if given.get_type_ptr() != sample.get_type_ptr() {
+        return false;
     }
-    #[allow(unsafe_code)]
-    // SAFETY: contiguous and aligned, and nobody else has it.
-    tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
-    drop(given);
-    handed.keep([q, v]);
-    Ok(())
+    // SAFETY: of the class of an array, so that it is one; it is kept alive here.
+    let place = unsafe { vector_in(given.py(), given.as_ptr(), tau.len(), 0) };
+    let Some(place) = place else { return false };
+    // SAFETY: as many doubles, aligned, apart from those of the run.
+    unsafe { std::ptr::copy_nonoverlapping(place.cast_const(), tau.as_mut_ptr(), tau.len()) };
+    true
+}
+
+/// The result of a function of time, positions and velocities. `call1` would make a tuple for each call, because the stable interface of Python 3.10
+/// has no vectorcall.
+#[allow(unsafe_code)]
+fn called_with<'py>(
+    function: &Bound<'py, PyAny>,
+    t: f64,
+    q: &Bound<'py, PyArray1<f64>>,
+    v: &Bound<'py, PyArray1<f64>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    let t = PyFloat::new(py, t);
+    let end = std::ptr::null_mut::<PyObject>();
+    // SAFETY: objects that are alive, with a null pointer at the end of the arguments. The result is a new reference, or null after an exception.
+    unsafe {
+        let (t, q, v) = (t.as_ptr(), q.as_ptr(), v.as_ptr());
+        let result = PyObject_CallFunctionObjArgs(function.as_ptr(), t, q, v, end);
+        Bound::from_owned_ptr_or_err(py, result)
+    }
 }
 
 /// Sensor readings: by sensor, then by quantity.
@@ -164,48 +188,102 @@ fn by_name<'py>(
     Ok(all)
 }
 
-/// Efforts from a Python function, called at every stage of a step, or at its rate. One made by `catena.with_sensors` receives
+/// A controller that is a function of Python, called at every stage of a step, or at its rate. One made by `catena.with_sensors` receives
 /// the readings of these sensors.
-fn effort_function(function: Py<PyAny>, sensors: Option<Vec<Sensor>>, raised: &Raised) -> Law {
-    let (raised, handed) = (raised.clone(), Handed::default());
-    Law::with_sensors(move |t, state, measured, tau| {
-        if raised.is_some() {
+struct Called {
+    function: Arc<Py<PyAny>>,
+    sensors: Option<Arc<[Sensor]>>,
+    raised: Raised,
+    handed: Handed,
+}
+
+impl Clone for Called {
+    fn clone(&self) -> Self {
+        Called {
+            function: self.function.clone(),
+            sensors: self.sensors.clone(),
+            raised: self.raised.clone(),
+            handed: Handed::default(),
+        }
+    }
+}
+
+impl Called {
+    /// Calls the function.
+    fn call(
+        &mut self,
+        py: Python<'_>,
+        t: f64,
+        state: &State,
+        measured: Option<&[[f64; 6]]>,
+        tau: &mut [f64],
+    ) -> PyResult<()> {
+        let function = self.function.bind(py);
+        let [q, v] = self.handed.of(py, state);
+        let given = match (&self.sensors, measured) {
+            (Some(sensors), Some(measured)) => {
+                function.call1((t, q, v, by_name(py, sensors, measured)?))?
+            }
+            _ => called_with(function, t, q, v)?,
+        };
+        if copied(&given, q, tau) {
+            return Ok(());
+        }
+        let what = "the value returned by the control function";
+        let given = plain(py, what, &given)?;
+        if given.shape() != [tau.len()] {
+            let expected = format!("({},)", tau.len());
+            return Err(wrong_shape(py, what, &expected, given.shape()));
+        }
+        #[allow(unsafe_code)]
+        // SAFETY: contiguous and aligned, and nobody else writes to it meanwhile.
+        tau.copy_from_slice(unsafe { given.as_slice() }.unwrap_or(&[]));
+        Ok(())
+    }
+}
+
+impl Control for Called {
+    fn efforts(
+        &mut self,
+        t: f64,
+        state: &State,
+        sensors: &mut Sensors<'_>,
+        tau: &mut [f64],
+    ) -> Result<()> {
+        if self.raised.is_some() {
             return Err(stopped());
         }
-        let numbers = match &sensors {
-            Some(_) => Some(measured.all()?),
+        let measured = match &self.sensors {
+            Some(_) => Some(sensors.all()?),
             None => None,
         };
-        let called = Python::attach(|py| {
-            let pairs = sensors.as_deref().zip(numbers);
-            let measured = pairs.map(|(sensors, numbers)| by_name(py, sensors, numbers));
-            ask(
-                py,
-                &function,
-                &handed,
-                (t, state),
-                measured.transpose()?,
-                tau,
-            )
-        });
-        called.map_err(|error| {
-            raised.keep(error);
+        Python::attach(|py| self.call(py, t, state, measured, tau)).map_err(|error| {
+            self.raised.keep(error);
             stopped()
         })
-    })
+    }
+
+    /// What the function keeps itself is not saved.
+    fn save(&self) -> Option<Vec<f64>> {
+        Some(Vec::new())
+    }
 }
 
 /// A function of Python whose changes of sign are events. One that has failed gives NaN, which has no sign and ends the run.
 pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> StateFunction {
-    let (name, raised, handed) = (name.to_string(), raised.clone(), Handed::default());
+    let (name, raised) = (name.to_string(), raised.clone());
+    let handed = Mutex::new(Handed::default());
     StateFunction::new(move |t, state| {
         if raised.is_some() {
             return f64::NAN;
         }
         let called = Python::attach(|py| -> PyResult<f64> {
-            let [q, v] = handed.take(py, state)?;
-            let value = function.bind(py).call1((t, &q, &v))?;
-            handed.keep([q, v]);
+            // nothing is locked while Python runs
+            let kept = || handed.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut arrays = std::mem::take(&mut *kept());
+            let [q, v] = arrays.of(py, state);
+            let value = called_with(function.bind(py), t, q, v)?;
+            *kept() = arrays;
             let number = value.extract::<f64>().ok().filter(|x| x.is_finite());
             number.ok_or_else(|| {
                 let given = match value.extract::<f64>() {
@@ -363,9 +441,14 @@ pub fn asked_controller(
         }
         Some(control) if control.is_callable() => {
             let looks = control.getattr_opt("takes_sensors")?.is_some();
-            let sensors = looks.then(|| built.model.sensors().to_vec());
-            let function = effort_function(control.clone().unbind(), sensors, raised);
-            Ok((Controller::Own(function), json!({"kind": "function"})))
+            let called = Called {
+                function: Arc::new(control.clone().unbind()),
+                sensors: looks.then(|| built.model.sensors().into()),
+                raised: raised.clone(),
+                handed: Handed::default(),
+            };
+            let law = Law::new(called);
+            Ok((Controller::Own(law), json!({"kind": "function"})))
         }
         Some(control) => {
             let description = from_python("control", control)?;
