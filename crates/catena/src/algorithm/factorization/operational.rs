@@ -160,6 +160,8 @@ fn eigen(mut a: Matrix) -> (Vec<f64>, Matrix) {
                     let (x, y) = (a[(p, k)], a[(q, k)]);
                     (a[(p, k)], a[(q, k)]) = (c * x - s * y, s * x + c * y);
                 }
+                // written, not computed: otherwise round-off keeps the sweeps from ending
+                (a[(p, q)], a[(q, p)]) = (0.0, 0.0);
                 for k in 0..n {
                     let (x, y) = (vectors[(k, p)], vectors[(k, q)]);
                     (vectors[(k, p)], vectors[(k, q)]) = (c * x - s * y, s * x + c * y);
