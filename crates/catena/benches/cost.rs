@@ -316,6 +316,13 @@ fn thresholds() {
     type Time = fn(&str) -> f64;
     let inertia: Time = |name| single(name, |d, state| drop(black_box(d.inertia(state))));
     let inverse: Time = |name| single(name, |d, state| drop(black_box(d.inverse_inertia(state))));
+    let operational: Time = |name| {
+        let model = embedded::model(name).expect("embedded");
+        let last = model.tree().frames.last().expect("a frame").clone();
+        single(name, |d, state| {
+            drop(black_box(d.operational_inertia(state, &last)))
+        })
+    };
     let lanes: Time = |name| {
         many(name, 1, |batch, [q, _, _], out| {
             batch.inertia(q, out).expect("finite");
@@ -326,11 +333,12 @@ fn thresholds() {
             batch.inverse_derivatives(q, v, vdot, out).expect("finite");
         })
     };
-    let sizes: [(&str, &str, usize, Time); 5] = [
+    let sizes: [(&str, &str, usize, Time); 6] = [
         ("COLUMN_BY_COLUMN", "inertia", 16, inertia),
         ("MATRICES_IN_LANES", "inertia, batch", 20, lanes),
         ("MATRICES_IN_LANES", "derivatives, batch", 20, derivatives),
-        ("EXPLICIT_TRIANGLE", "inverse inertia", 40, inverse),
+        ("INVERSE_BY_TRIANGLE", "inverse inertia", 8, inverse),
+        ("EXPLICIT_TRIANGLE", "operational inertia", 28, operational),
         ("MATRIX_IN_CACHE", "inertia", 64, inertia),
     ];
     for (size, quantity, n, time) in sizes {

@@ -12,6 +12,7 @@ use crate::algorithm::pack::{Record, Register};
 use crate::model::Model;
 use crate::scalar::{Fused, Vector, Wide};
 use crate::state::{State, StateView};
+use crate::thresholds::INVERSE_BY_TRIANGLE;
 
 /// Derivatives of one state, with columns in the widest registers available.
 #[derive(Clone, Debug)]
@@ -142,7 +143,7 @@ impl<V: Vector> MatricesIn<V> {
             pairs: Pairs::new::<Fused, Register<V>, f64>(model),
             of_accelerations: vec![SweepRecord::zero(); packs],
             sweeps: Sweeps::new(model),
-            columns: Columns::new(model),
+            columns: Columns::new(model, INVERSE_BY_TRIANGLE),
         }
     }
 

@@ -93,7 +93,8 @@ pub(crate) struct Columns<S: Scalar, K: Pack<S>> {
 }
 
 impl<S: Scalar, K: Pack<S>> Columns<S, K> {
-    pub fn new<P>(model: &Model<P>) -> Self {
+    /// A workspace that forms U explicitly for models with at most `triangle` freedoms.
+    pub fn new<P>(model: &Model<P>, triangle: usize) -> Self {
         let tree = model.tree();
         let (n, nv) = (model.body_count() + 1, model.nv());
         let mut shape = Vec::with_capacity(nv);
@@ -112,13 +113,13 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                 });
             }
         }
-        let (way, way_start) = ways(&end);
-        let zero = [K::Many::zero(); CHUNK];
-        let written = if nv <= EXPLICIT_TRIANGLE {
-            nv.div_ceil(K::WIDTH)
-        } else {
-            0
+        let is_written = nv <= triangle;
+        let (way, way_start) = match is_written {
+            true => ways(&end),
+            false => (Vec::new(), Vec::new()),
         };
+        let zero = [K::Many::zero(); CHUNK];
+        let written = if is_written { nv.div_ceil(K::WIDTH) } else { 0 };
         Columns {
             body: vec![
                 BodyAt {
@@ -562,9 +563,6 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
 /// For each freedom, the freedoms it is beyond, in runs without gaps.
 fn ways(end: &[usize]) -> (Vec<(usize, usize)>, Vec<usize>) {
     let (mut way, mut way_start) = (Vec::new(), vec![0]);
-    if end.len() > EXPLICIT_TRIANGLE {
-        return (way, way_start);
-    }
     for k in 0..end.len() {
         let first = way.len();
         for i in (0..k).filter(|&i| end[i] > k) {
@@ -674,7 +672,7 @@ pub struct SolveColumns<S: Scalar>(Columns<S, One>);
 impl<S: Scalar> SolveColumns<S> {
     /// A workspace for this model.
     pub fn new<P>(model: &Model<P>) -> Self {
-        SolveColumns(Columns::new(model))
+        SolveColumns(Columns::new(model, EXPLICIT_TRIANGLE))
     }
 
     /// Takes over the factors.

@@ -14,6 +14,7 @@ use crate::matrix::Matrix;
 use crate::model::Model;
 use crate::spatial::Force;
 use crate::state::{State, StateView};
+use crate::thresholds::INVERSE_BY_TRIANGLE;
 
 /// Results and workspaces; quadratic in the number of freedoms, made when first requested.
 #[derive(Clone, Debug)]
@@ -47,7 +48,7 @@ impl Plain {
             pairs: Pairs::new::<f64, One, f64>(model),
             forward: forward::Recursion::new(model),
             sweeps: Sweeps::new(model),
-            columns: Columns::new(model),
+            columns: Columns::new(model, INVERSE_BY_TRIANGLE),
         }
     }
 
