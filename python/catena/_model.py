@@ -1295,7 +1295,7 @@ class Diagnosis:
 
 
 class Law(NamedTuple):
-    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no answer), the tolerance, and whether it holds.
+    """A law, the two algorithms compared, the largest relative residual (`None` where one of them has no result), the tolerance, and whether it holds.
     If the model is so ill-conditioned that the tolerance exceeds 1e-6, the law neither holds nor fails, and `decided` is false."""
 
     law: str
@@ -1363,7 +1363,7 @@ class Equations(str):
 
 def _residual(x: Optional[float]) -> str:
     """A residual as text, also where there is none."""
-    return "no answer" if x is None else f"{x:.1e}"
+    return "no result" if x is None else f"{x:.1e}"
 
 
 def _stepping(method: Optional[str], step: Optional[float], rate: Optional[float], driven: bool) -> Tuple[str, Optional[float]]:

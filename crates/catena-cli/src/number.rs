@@ -117,11 +117,11 @@ pub fn rough(x: f64) -> String {
     }
 }
 
-/// The residual of a comparison, or that one of its sides has no answer: NaN and infinity are no numbers to print.
+/// The residual of a comparison, or that one of its sides has no result: NaN and infinity are no numbers to print.
 pub fn residual(x: f64) -> String {
     match x.is_finite() {
         true => rough(x),
-        false => "no answer".into(),
+        false => "no result".into(),
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
         }
         assert_eq!(rough(3.14159e-15), "3.1e-15");
         assert_eq!(residual(3.14159e-15), "3.1e-15");
-        assert_eq!(residual(f64::NAN), "no answer");
-        assert_eq!(residual(f64::INFINITY), "no answer");
+        assert_eq!(residual(f64::NAN), "no result");
+        assert_eq!(residual(f64::INFINITY), "no result");
     }
 }

@@ -948,7 +948,7 @@ fn an_overflow_is_told_in_words() {
     assert_eq!(run.code, 2, "{}", run.stderr);
     assert!(
         run.stderr
-            .contains("has no answer at 1 s: numbers of the run overflow"),
+            .contains("has no result at 1 s: numbers of the run overflow"),
         "{}",
         run.stderr
     );

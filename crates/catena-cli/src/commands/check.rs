@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
             law.routes,
             match law.residual.is_finite() {
                 true => format!("residual {}", rough(law.residual)),
-                false => "no answer".into(),
+                false => "no result".into(),
             },
             rough(law.tolerance)
         ));

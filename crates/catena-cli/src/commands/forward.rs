@@ -221,7 +221,7 @@ fn to_text(model: &Model, solved: &[Solved]) -> String {
                 match twin.is_finite() {
                     true => verdict(twin, ["agrees", "disagrees"]),
                     false => {
-                        "has no answer: pivots of the inertia matrix are lost in double precision\n"
+                        "has no result: pivots of the inertia matrix are lost in double precision\n"
                             .into()
                     }
                 }

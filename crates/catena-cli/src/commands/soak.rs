@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How long.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// How long it goes on, in s
+    /// Duration, s
     #[arg(long, value_name = "T", default_value_t = 60.0)]
     seconds: f64,
 }
@@ -248,7 +248,7 @@ impl Record {
         };
         let handles = |count: Option<usize>| count.map_or_else(unknown, |count| count.to_string());
         format!(
-            "{}, {} in {:.1} s, and a run of {} s beside them\n\n  \
+            "{}, {} in {:.1} s, and a run of {} s at the same time\n\n  \
              memory      {} after the first round, {} after the last\n  \
              growth      {} from the middle third of the time to the last\n  \
              open files  {} after the first round, {} after the last\n  \

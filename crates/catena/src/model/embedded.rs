@@ -301,7 +301,7 @@ fn stanford(name: &str, height: f64, alpha: f64) -> ModelBuilder {
             }
         ),
         format!(
-            "the sign of α₂ is smudged in Table 3: {}90° is used",
+            "the sign of α₂ is illegible in Table 3: {}90° is used",
             if alpha < 0.0 { "−" } else { "+" }
         ),
         "gravity is not printed: 9.81 m/s² along −z of frame 1 is used".to_string(),

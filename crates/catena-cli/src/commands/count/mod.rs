@@ -27,7 +27,7 @@ const DUST: f64 = 1e-14;
 /// Which model, and where the tables go.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Model file or embedded model to count [default: chains of 1 to 30 revolute joints, beside Saha's Tables 1 and 2]
+    /// Model file or embedded model to count [default: chains of 1 to 30 revolute joints, with the numbers of Saha's Tables 1 and 2]
     #[arg(value_name = "MODEL")]
     model: Option<String>,
 

@@ -202,7 +202,7 @@ pub fn violated(breach: &Breach) -> String {
             rough(breach.worst),
             rough(breach.allowed)
         ),
-        false => format!("{name} has no answer at {time} s: numbers of the run overflow"),
+        false => format!("{name} has no result at {time} s: numbers of the run overflow"),
     }
 }
 

@@ -305,7 +305,7 @@ struct CloseRods {
     estimate: f64,
 }
 
-/// A four-bar of rods of 1, 1.25 and 0.75 m on 1.5 m of ground: all of it can lie flat, where two branches meet.
+/// A four-bar of rods of 1, 1.25 and 0.75 m on 1.5 m of ground: all of them can be collinear, where two branches meet.
 struct FourBars {
     /// Angle of the first rod from there, rad.
     angle: f64,
@@ -590,15 +590,15 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
          Inverse dynamics multiplies and adds only: its errors stay at round-off. Forward dynamics by recursion never forms the inertia matrix. It stays \
          accurate to round-off where light, slender or nearly redundant parts make that matrix ill-conditioned, and where Cholesky factors lose all accuracy; it \
          loses as many digits as the matrix where the heaviest body is at the tip.\n\n\
-         The efforts returned do not measure that. For slender rods they are wrong although the accelerations are right to the last bit: rounding these to \
-         double precision changes the efforts. For a heavy hand they are right although the accelerations have lost digits. So `catena forward` also \
+         The efforts returned do not measure the error of the accelerations. For slender rods they are wrong although the accelerations are correctly rounded: rounding them to \
+         double precision changes the efforts. For a heavy hand they agree although the accelerations have lost digits. So `catena forward` also \
          compares with the second method, and where the two differ by more than 1e-9 double-double arithmetic decides: the errors of both are printed, and the exit code is 1 \
          if the accelerations have lost more than that. Above 1000 freedoms it takes the place of the second method, which costs O(n³); `catena evaluate` shows the error by \
          double-double arithmetic of every state, and `catena simulate` compares at the beginning, before it goes on, and at the end of a run, with the same exit code. The exit code is 1, too, where pivots of \
          `catena factor` or accelerations of `catena derivatives --forward` have lost digits, and where the condition of the inertia matrix leaves a law of `catena check` undecided. `Dynamics::accuracy` in Rust and \
          `Model.accuracy` in Python return the error of the accelerations at a state.\n\n\
-         Closed chains lose digits in two ways, and the commands show both (`ClosedChain::accuracy` in the library). The arithmetic does: the same equations are solved in double-double \
-         arithmetic with as many independent rows. And a state is closed to round-off only, which near a singular position changes the accelerations much more: they are compared with \
+         Closed chains lose digits in two ways, and the commands show both (`ClosedChain::accuracy` in the library). First, by round-off: the same equations are solved in double-double \
+         arithmetic with as many independent rows. Second, because a state is closed to round-off only, which near a singular position changes the accelerations much more: they are compared with \
          those of the nearest state that is closed to 32 digits. For random four-bars near a singular position, with mass ratios to 1e12, the larger of the two is \
          the true error to ten digits (`cargo test -p catena --test closed_accuracy`). The effect of rounding the state itself is not included. \
          A state that its user has closed to a few digits only does not lead to exit code 1 for that reason.\n\n\
@@ -607,7 +607,7 @@ fn page(families: &[Family], loops: &[CloseRods], bars: &[FourBars]) -> String {
          A plate in a plane, held by two parallel rods of 1 m at this distance from each other: their rows differ by no more than that. Rows whose singular values are below \
          1e-9 of the largest count as dependent, and `catena evaluate`, `forward` and `doctor` say so. *Estimate* is what these commands show.\n\n{}\n\
          ## Flat four-bars\n\n\
-         Rods of 1, 1.25 and 0.75 m on 1.5 m of ground, the second one with this mass, the others with 1 kg; the first one turns with 1 rad/s at this angle from the position in which all of them lie flat and \
+         Rods of 1, 1.25 and 0.75 m on 1.5 m of ground, the second one with this mass, the others with 1 kg; the first one turns with 1 rad/s at this angle from the position in which all of them are collinear and \
          two branches meet. *Smallest singular value* is that of the independent rows, as a fraction of the largest.\n\n{}",
         tables.join("\n"),
         markdown_table(

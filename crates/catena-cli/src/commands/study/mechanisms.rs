@@ -158,7 +158,7 @@ fn page(sizes: &[Size]) -> String {
     let mut text = String::from(
         "# Mufti's formulations on coupled mechanisms\n\n\
          Made by `catena study mechanisms`. Four-bar linkages in a row: neighbours share a rocker, so that all loops are coupled. Mufti's report \
-         compares no costs. – where a formulation has no answer of its own: it is for trees only, or hands redundant rows over to another.\n\n\
+         compares no costs. – where a formulation gives no result of its own: it is for trees only, or leaves redundant rows to another.\n\n\
          ![Cost against size](mechanisms.svg)\n\n## Counted operations\n\n\
          The route through chosen rows, which is what generated code does, run in a scalar that counts:\n\n",
     );
