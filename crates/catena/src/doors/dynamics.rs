@@ -315,6 +315,31 @@ impl Dynamics {
         })
     }
 
+    /// Accelerations of a tree without quaternions and force elements, on a base at rest, under efforts alone, by compiled code. Returns false where
+    /// there is no such code, a number is not finite or a pivot not positive: [`forward`](Self::forward) then gives the result or the reason.
+    pub(crate) fn forward_by_code(
+        &mut self,
+        q: &[f64],
+        v: &[f64],
+        tau: &[f64],
+        vdot: &mut [f64],
+    ) -> bool {
+        let Some(native) = &mut self.native else {
+            return false;
+        };
+        let Some(code) = &mut native.codes.forward else {
+            return false;
+        };
+        self.factors = Kept::None;
+        if !(all_finite(q) && all_finite(v)) {
+            return false;
+        }
+        code.run(q, v, tau);
+        let (found, inverse_pivots) = code.results();
+        vdot.copy_from_slice(found);
+        checks::all_positive(inverse_pivots) && all_finite(found)
+    }
+
     /// Computes accelerations by the general recursion, with code or without.
     fn general_forward(
         &mut self,

@@ -184,11 +184,15 @@ impl Default for Inputs {
 }
 
 impl Inputs {
+    /// Whether there is no wrench, load or spring.
+    pub(crate) fn has_no_wrenches(&self) -> bool {
+        self.wrenches.is_empty() && self.loads.is_empty() && self.springs.is_empty()
+    }
+
     /// Whether there is no controller and no wrench, and the base is at rest.
     pub fn is_idle(&self) -> bool {
         matches!(self.controller, Controller::None)
-            && self.wrenches.is_empty()
-            && self.loads.is_empty()
+            && self.has_no_wrenches()
             && self.base.is_fixed()
     }
 
@@ -454,7 +458,7 @@ impl Inputs {
         external: &mut Vec<Force<f64>>,
     ) -> Result<()> {
         external.clear();
-        if self.wrenches.is_empty() && self.loads.is_empty() && self.springs.is_empty() {
+        if self.has_no_wrenches() {
             return Ok(());
         }
         external.resize(dynamics.model().body_count() + 1, Force::zero());

@@ -61,6 +61,10 @@ pub struct TreeSystem {
     equations: Option<equations::Chosen>,
     inputs: Inputs,
     pub(super) friction: DryFriction,
+    /// Whether nothing but efforts acts on an open tree without quaternions, on a base at rest, and they change at instants of control only.
+    only_efforts_act: bool,
+    /// Freedoms with damping.
+    damped: Vec<usize>,
     /// The sides of rigid stops, and of soft ones.
     pub(super) gates: Vec<Gate>,
     cushions: Vec<Cushion>,
@@ -116,22 +120,42 @@ impl TreeSystem {
         let actuated = Actuated::new(nv, inputs.actuators.as_deref());
         let is_driven = !matches!(inputs.controller, Controller::None);
         let friction = DryFriction::new(model, &inputs.stops);
+        let damped = (0..nv).filter(|&k| smooth.dofs[k].damping != 0.0).collect();
         let can_hold = !friction.freedoms.is_empty();
         let closing = Closing::new(&smooth, user, drift, can_hold);
         let is_closed = closing.is_some();
         let rate = inputs.rate.filter(|_| is_driven);
+        let hold = rate.map(|rate| Hold::new(rate, &actuated));
+        let cushions = stops::cushions(model, &inputs.stops);
+        let quaternions: Vec<usize> = model
+            .bodies()
+            .filter_map(|i| {
+                let body = &model.tree().bodies[i];
+                body.kind.quaternion().map(|k| body.q + k)
+            })
+            .collect();
+        let only_efforts_act = hold.as_ref().map_or(!is_driven, |hold| !hold.is_late())
+            && inputs.has_no_wrenches()
+            && inputs.base.is_fixed()
+            && model.forces().is_empty()
+            && friction.freedoms.is_empty()
+            && cushions.is_empty()
+            && quaternions.is_empty()
+            && !is_closed;
         Ok(TreeSystem {
             demand: vec![0.0; nv],
-            hold: rate.map(|rate| Hold::new(rate, &actuated)),
+            hold,
+            only_efforts_act,
             actuated,
             complaint: None,
             model: model.clone(),
             gates: stops::gates(model, &inputs.stops, &friction.freedoms, is_closed),
-            cushions: stops::cushions(model, &inputs.stops),
+            cushions,
             closing,
             equations: None,
             dynamics: Dynamics::new(&smooth.open_tree()),
             inputs,
+            damped,
             friction,
             held: Vec::new(),
             followed: false,
@@ -146,13 +170,7 @@ impl TreeSystem {
             loads: Vec::new(),
             still: vec![0.0; nv],
             vdot: vec![0.0; nv],
-            quaternions: model
-                .bodies()
-                .filter_map(|i| {
-                    let body = &model.tree().bodies[i];
-                    body.kind.quaternion().map(|k| body.q + k)
-                })
-                .collect(),
+            quaternions,
         })
     }
 
@@ -335,6 +353,10 @@ impl Mechanical for TreeSystem {
     }
 
     fn acceleration(&mut self, t: f64, q: &[f64], v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        let is_plain = self.only_efforts_act && self.equations.is_none();
+        if is_plain && self.dynamics.forward_by_code(q, v, &self.tau, vdot) {
+            return Ok(());
+        }
         self.load(t, q, v);
         self.accelerate(t, vdot)
     }

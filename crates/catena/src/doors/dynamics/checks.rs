@@ -184,14 +184,18 @@ pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     }
 }
 
-/// The last freedom whose inverse pivot is not a positive number.
-fn not_positive(inverse: &[f64]) -> Option<usize> {
-    // without a branch for each pivot, since all are positive as a rule
+/// Are all inverse pivots positive and finite? Without a branch for each, since they are as a rule.
+pub(super) fn all_positive(inverse: &[f64]) -> bool {
     let mut all = true;
     for x in inverse {
         all &= (*x > 0.0) & (*x < f64::INFINITY);
     }
-    match all {
+    all
+}
+
+/// The last freedom whose inverse pivot is not a positive number.
+fn not_positive(inverse: &[f64]) -> Option<usize> {
+    match all_positive(inverse) {
         true => None,
         false => inverse.iter().rposition(|x| !(x.is_finite() && *x > 0.0)),
     }
