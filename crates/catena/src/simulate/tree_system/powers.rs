@@ -61,8 +61,9 @@ impl TreeSystem {
             lost += dissipated;
         }
         let model = self.dynamics.model();
-        lost += (0..model.nv())
-            .map(|k| passive::dissipative_force(model, &state.v, k) * state.v[k])
+        let damped = self.damped.iter();
+        lost += damped
+            .map(|&k| passive::dissipative_force(model, &state.v, k) * state.v[k])
             .sum::<f64>();
         for (&k, effort) in self.friction.freedoms.iter().zip(&self.friction.efforts) {
             lost -= effort * state.v[k];
