@@ -182,12 +182,15 @@ impl Simulation {
         let compiled = choose(&mut system)?;
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
+        // controllers, friction, the integrator and the first sample all start from the closed state
+        system.close(0.0, &mut y)?;
         let actuators = system.inputs().actuators.iter().flatten();
         let uses = actuators.map(ActuatorUse::new).collect();
         if system.is_sampled() {
             system.sample(&y)?;
         }
-        system.follow_friction(0.0, &mut y)?;
+        let rests: Vec<bool> = initial.v.iter().map(|v| *v == 0.0).collect();
+        system.follow_friction(0.0, &mut y, &rests)?;
         let mut engine = Engine::new(options.integrator, &mut system, &y)?;
         let mut start = y.clone();
         engine.interpolate(&mut system, 0.0, &mut start)?;
