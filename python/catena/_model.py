@@ -563,7 +563,7 @@ class Model(_catena.Model):
         of control has its new efforts.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number, whose zero crossings are located;
-        `stop` names events that end the run.
+        `stop` names events that end the run, with a last sample at the event.
         limits: what joint limits do: "ignore" (or False), "report" (or True: exceeding a limit is an event), "stop" (limits are stops: rigid, or
         compliant where the joint has a `stop_stiffness`), "soft" (limits are compliant stops). restitution: of rigid stops, one number or by
         joint; the default is that of the model, else 0. An initial state outside a rigid stop is rejected.

@@ -129,7 +129,7 @@ def test_control_at_a_rate(planar):
     assert np.abs(uneven.q - exact.q).max() < 1e-6
     event = {"half way": catena.reaches(planar.freedoms[0], 0.15)}
     stopped = planar.simulate(np.zeros(3), duration=1, control=control, rate=100, events=event, stop="half way")
-    assert stopped.events[0][0] == "half way" and stopped.t[-1] <= stopped.events[0][1] < 1
+    assert stopped.events[0][0] == "half way" and stopped.t[-1] == stopped.events[0][1] < 1
     own = planar.simulate(np.zeros(3), duration=1, control=catena.pd([0.3] * 3, stiffness=5, damping=0.2), rate=100, interval=0.1, step=1e-3)
     assert np.abs(own.q - finer.q).max() < 1e-7 and own.metadata["drive"]["rate"] == 100
     with pytest.raises(ZeroDivisionError) as caught:
@@ -170,7 +170,10 @@ def test_wrenches_and_events():
     assert found["half"] == pytest.approx(np.sqrt(1 / 9.81), abs=1e-9)
     assert run.t[-1] == 1.0
     run = ball.simulate(start, duration=1, events=events, stop="floor")
-    assert not run.finished and run.t[-1] <= np.sqrt(2 / 9.81) and run.q[-1, 2] >= 0
+    # the last sample is the one at the event
+    assert not run.finished and run.t[-1] == run.events[-1][1] == dict(run.events)["floor"] and len(run.events) == 2
+    assert abs(run.q[-1, 2]) < 1e-12 and run.v[-1, 2] == pytest.approx(-np.sqrt(2 * 9.81)) and run.t[-2] < run.t[-1]
+    assert run.audit.kept and abs(run.energy[-1] - run.energy[0]) < 1e-9
     slide = catena.Model("slide").add_link("block", mass=1.0, inertia=[1, 1, 1])
     slide.add_joint("rail", "prismatic", child="block", axis=[0, 0, 1], limits=[-1.0, 1.0])
     run = slide.simulate([0.5], duration=3, limits="stop", restitution={"rail": 0.5})
@@ -178,6 +181,9 @@ def test_wrenches_and_events():
     strikes = [t for name, t in run.events if name == "rail strikes its lower limit"]
     assert np.allclose(strikes[:3], [fall, 2 * fall, 2.5 * fall], rtol=0, atol=1e-12)
     assert run.q.min() >= -1 - 1e-12 and run.audit.kept
+    run = slide.simulate([0.5], duration=3, limits="stop", restitution=0.5, stop="rail strikes its lower limit")
+    # after the impact
+    assert run.t[-1] == run.events[-1][1] and run.q[-1, 0] == -1 and run.v[-1, 0] == pytest.approx(0.5 * np.sqrt(2 * 9.81 * 1.5))
     with pytest.raises(catena.InputError, match="above its upper limit"):
         slide.simulate([1.5], duration=1, limits="stop")
     with pytest.raises(catena.InputError, match="limits cannot be 'hold'"):

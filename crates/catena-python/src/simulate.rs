@@ -526,12 +526,12 @@ impl PyModel {
                 },
             };
             let mut samples = Vec::new();
+            simulation.end_at(stop);
             let done = to_the_end(
                 py,
                 &mut simulation,
                 &mut samples,
                 duration,
-                &stop,
                 progress,
                 &raised,
                 asks,
@@ -539,10 +539,7 @@ impl PyModel {
             let ended = done.err().or_else(|| raised.take());
             let mut ended = ended.map(|error| coupled.of_tree(py, error));
             let happened = simulation.events();
-            if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
-                samples.retain(|sample| sample.time <= end.time);
-            }
-            let finished = simulation.finished();
+            let finished = simulation.finished() && simulation.ended_at().is_none();
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
                 base: !base.is_null(),
@@ -639,7 +636,6 @@ fn to_the_end(
     simulation: &mut Simulation,
     samples: &mut Vec<Sample>,
     duration: f64,
-    stop: &[String],
     progress: Option<&Bound<'_, PyAny>>,
     raised: &Raised,
     asks: bool,
@@ -648,19 +644,12 @@ fn to_the_end(
         true => TURN,
         false => PATIENCE,
     };
-    let is_stopped = |simulation: &Simulation| {
-        !stop.is_empty()
-            && simulation
-                .events()
-                .iter()
-                .any(|event| stop.contains(&event.name))
-    };
-    while !simulation.finished() && !is_stopped(simulation) {
+    while !simulation.finished() {
         let mut part = || -> Result<()> {
             let (begin, mut steps, mut before) = (Instant::now(), 1, Duration::ZERO);
             while before < patience {
                 for _ in 0..steps {
-                    if simulation.finished() || is_stopped(simulation) {
+                    if simulation.finished() {
                         return Ok(());
                     }
                     simulation.advance(samples)?;
