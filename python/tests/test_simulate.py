@@ -1,7 +1,9 @@
 """Motion in time, controllers in Rust and in Python, interruptions."""
 
 import _thread
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -501,3 +503,50 @@ os._exit(0)
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert found.stdout.splitlines() == ["stopped True"] * 6, found.stderr
+
+
+def test_runs_are_read_and_pickled(planar, tmp_path):
+    """Read back from every format and from a pickle: the same numbers, audit, metadata and files, to the last bit."""
+    fingers = catena.Model("fingers", gravity=[0, 0, 0])
+    for k, name in enumerate("ab"):
+        fingers.add_link(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+        fingers.add_joint(f"turn_{name}", "revolute", child=name, parent="world", axis=[0, 0, 1], origin=[k, 0, 0], friction=0.01 * k, limits=[-1, 1])
+    fingers.close_loop("follow", "coupling", coordinates=["turn_a", "turn_b"], coefficients=[1, -2])
+    runs = [
+        planar.simulate([0.3, 0.1, 0.2], duration=0.3, control=[0.1, 0, 0.2], record=["frame.*.x"]),
+        fingers.simulate([0.2], [1.0], duration=2, limits="stop"),
+        planar.simulate([0.3, 0, 0], duration=1, events={"down": catena.reaches(planar.freedoms[0], 0.1)}, stop="down"),
+        catena.Model("ball", base="free").add_link("ball", mass=2.0, inertia=[0.1, 0.1, 0.1]).simulate([0, 0, 1, 1, 0, 0, 0], duration=0.1),
+    ]
+    for run in runs:
+        copies = [pickle.loads(pickle.dumps(run)), copy.deepcopy(run)]
+        for name in ("run.csv", "run.parquet", "run.mcap"):
+            run.save(tmp_path / name, overwrite=True)
+            copies.append(catena.read_run(tmp_path / name))
+        for again in copies:
+            for key in ("t", "q", "v", "a", "tau", "friction", "stops", "energies", "work", "dissipated"):
+                one, other = getattr(run, key), getattr(again, key)
+                assert one.shape == other.shape and (one == other).all(), key
+            assert again.events == run.events and again.audit.findings == run.audit.findings
+            assert again.metadata == run.metadata and again.units == run.units
+            assert (again.finished, again.compiled, again.model.name) == (run.finished, run.compiled, run.model.name)
+            assert (again.model.nq, again.model.joints) == (run.model.nq, run.model.joints)
+            assert again.svg() == run.svg() and "<svg" in again.strip()
+            again.save(tmp_path / "again.parquet", overwrite=True)
+            assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "run.parquet").read_bytes()
+    # a run that was stopped in the middle of a block
+    text = (tmp_path / "run.csv").read_text()
+    (tmp_path / "part.csv").write_text(text[: text.index("# finished")] + "#1,2")
+    with pytest.warns(UserWarning, match="the last 4 bytes were left out"):
+        part = catena.read_run(tmp_path / "part.csv")
+    assert not part.finished and len(part) == len(run) and part.audit.findings == []
+    part.save(tmp_path / "part.parquet")
+    assert not catena.read_run(tmp_path / "part.parquet").finished
+    for name, message in (("none.csv", "none.csv"), ("run.txt", "the format of the run cannot be determined")):
+        with pytest.raises(catena.Error, match=message):
+            catena.read_run(tmp_path / name)
+    # of the program
+    answer = subprocess.run([sys.executable, "-m", "catena", "simulate", "four-bar-1", "--duration", "0.1", "-o", "bars.csv"], cwd=tmp_path)
+    assert answer.returncode == 0
+    bars = catena.read_run(tmp_path / "bars.csv")
+    assert bars.finished and bars.audit.kept and bars.q.shape == (11, 3) and bars.model.constraints
