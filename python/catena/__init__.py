@@ -46,6 +46,7 @@ from ._model import (
     loads,
     model,
     models,
+    read_run,
     verify,
 )
 from ._reach import Followed, Reached

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -563,7 +564,7 @@ class Model(_catena.Model):
         of control has its new efforts.
         wrenches: constant, by frame: moment, then force, world axes, the force at the frame's origin.
         events: by name `catena.plane`, `catena.reaches` or a function (t, q, v) → number, whose zero crossings are located;
-        `stop` names events that end the run.
+        `stop` names events that end the run, with a last sample at the event.
         limits: what joint limits do: "ignore" (or False), "report" (or True: exceeding a limit is an event), "stop" (limits are stops: rigid, or
         compliant where the joint has a `stop_stiffness`), "soft" (limits are compliant stops). restitution: of rigid stops, one number or by
         joint; the default is that of the model, else 0. An initial state outside a rigid stop is rejected.
@@ -1462,6 +1463,25 @@ def _bar(duration: float) -> Tuple[Any, Any]:
         bar.update(t - bar.n)
 
     return move, bar
+
+
+def read_run(path: PathLike) -> Run:
+    """Reads a run from a file `.csv`, `.parquet` or `.mcap` that `Run.save` or `catena simulate -o` has written, finished or not, with the model it contains.
+
+    >>> import os, tempfile
+    >>> arm = catena.model("planar3")
+    >>> run = arm.simulate([0.3, 0, 0], duration=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run.save(os.path.join(folder, "run.csv"))
+    ...     again = catena.read_run(os.path.join(folder, "run.csv"))
+    >>> bool((again.q == run.q).all()), again.model.name, again.audit.kept
+    (True, 'planar3', True)
+    """
+    name = _path(path)
+    data = _catena.read_run(name)
+    if data.dropped:
+        warnings.warn(f"{name}: the last {data.dropped} bytes were left out: a block of rows that is not complete", stacklevel=2)
+    return Run(loads(data.document, "json"), data)
 
 
 def verify(path: PathLike) -> Dict[str, Any]:

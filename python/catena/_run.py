@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from . import _catena
 from ._convert import whole
 from ._view import Viewer, port_number, program
 from .errors import InputError
@@ -85,7 +86,8 @@ class Audit:
 
 class Run:
     """A run: t (S,), q (S, nq), v, a, tau, friction and stops (S, nv), energies (S, 3: kinetic, gravitational, elastic), work and
-    dissipated (S,); `events` is a list of (name, time); `audit` says whether the laws of mechanics were kept."""
+    dissipated (S,); `events` is a list of (name, time); `audit` says whether the laws of mechanics were kept. Runs can be pickled, and
+    `catena.read_run` reads one from a file."""
 
     t: np.ndarray
     q: np.ndarray
@@ -110,6 +112,13 @@ class Run:
         self.audit = Audit(record)
         self.finished: bool = data.finished
         self.compiled: bool = data.compiled
+
+    def __reduce__(self) -> Any:
+        with tempfile.TemporaryDirectory(prefix="catena-") as folder:
+            name = os.path.join(folder, "run.parquet")
+            self.save(name)
+            with open(name, "rb") as file:
+                return _unpickled, (type(self), self.model, file.read())
 
     def __len__(self) -> int:
         return len(self.t)
@@ -223,3 +232,11 @@ class Run:
 
     def _repr_html_(self) -> str:
         return self.audit._repr_html_() + self.svg(width=900, height=600)
+
+
+def _unpickled(kind: type, model: Any, content: bytes) -> Run:
+    with tempfile.TemporaryDirectory(prefix="catena-") as folder:
+        name = os.path.join(folder, "run.parquet")
+        with open(name, "wb") as file:
+            file.write(content)
+        return kind(model, _catena.read_run(name))

@@ -45,6 +45,7 @@ def test_many_states_are_as_one(model, states):
         "pose": lambda k: model.pose(q[k], frame),
         "regressor": lambda k: model.regressor(q[k], v[k], x[k]),
         "step": lambda k: model.step(q[k], x[k]),
+        "difference": lambda k: model.difference(q[k], q[k - 1]),
     }
     together = {
         "inverse": model.inverse(q, v, x),
@@ -58,9 +59,24 @@ def test_many_states_are_as_one(model, states):
         "pose": model.pose(q, frame),
         "regressor": model.regressor(q, v, x),
         "step": model.step(q, x),
+        "difference": model.difference(q, np.roll(q, 1, axis=0)),
     }
     for name, one in one_by_one.items():
         close(together[name], np.array([one(k) for k in range(len(q))]), 1e-8)
+
+
+def test_difference_undoes_step(model, states):
+    q, _ = states(model, 9)
+    delta = np.random.default_rng(4).uniform(-0.5, 0.5, (9, model.nv))
+    close(model.difference(q, model.step(q, delta)), delta, 1e-12)
+    close(model.difference(model.step(q, delta), q), -delta, 1e-12)  # along its own axis
+    out = np.empty((9, model.nv))
+    assert model.difference(q, q[0], out=out) is out
+    close(out[0], np.zeros(model.nv), 1e-15)
+    with pytest.raises(catena.NotFinite):
+        model.difference(q[0], np.full(model.nq, np.nan))
+    with pytest.raises(catena.ShapeError):
+        model.difference(q[0], np.zeros(model.nq + 1))
 
 
 def test_equation_of_motion(model, states):

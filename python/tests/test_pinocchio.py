@@ -136,3 +136,17 @@ def test_wrong_lengths_are_errors():
     for call in (pair.q, pair.q_back, lambda x: pair.v([0.1], x), lambda x: pair.v_back([0.1], x), lambda x: pair.a_back([0.1], [0.2], x)):
         with pytest.raises(catena.ShapeError, match=r"has shape \(2,\), expected \(…, 1\)"):
             call([0.1, 0.2])
+
+
+def test_urdf_without_limits_is_read():
+    """urdfdom requires an effort and a velocity in every limit, and a limit in every prismatic joint."""
+    model = catena.Model("slides", gravity=[0, 0, -9.81])
+    for name, kind, keys in (("slide", "prismatic", {}), ("turn", "revolute", {"limits": [-1, 1]}), ("spin", "continuous", {"max_effort": 3.0})):
+        model.add_link(name, mass=1.0, inertia=[0.1, 0.1, 0.1])
+        model.add_joint(f"{name}_joint", kind, child=name, axis=[0, 0, 1], **keys)
+    text = model.to_urdf()
+    there = pin.buildModelFromXML(text)
+    assert there.nv == 3 and there.effortLimit.tolist() == [1e16, 1e16, 3.0] and there.velocityLimit.tolist() == [1e16] * 3
+    again = catena.loads(text, "urdf")
+    for old, new in zip(model.joints, again.joints):
+        assert (old.kind, old.limits, old.max_velocity, old.max_effort) == (new.kind, new.limits, new.max_velocity, new.max_effort)

@@ -112,6 +112,26 @@ fn columns_times_and_several_runs() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(folder.read("both-energies.svg").contains("total (two)"));
     assert!(folder.read("both-audit.svg").contains("(one)"));
+    // a name with an extension: one picture is that file, several have it as their format
+    let run = folder.run("plot one.csv --columns q.* -o angles.SVG");
+    assert_eq!((run.code, run.stderr.as_str()), (0, "wrote angles.SVG\n"));
+    assert!(folder.read("angles.SVG").contains("q.joint1"));
+    let run = folder.run("plot one.csv -o pictures.of.svg");
+    let notes: String = KINDS
+        .iter()
+        .map(|kind| format!("wrote pictures.of-{kind}.svg\n"))
+        .collect();
+    assert_eq!((run.code, run.stderr.as_str()), (0, notes.as_str()));
+    let run = folder.run("plot one.csv -o of.run2 --format svg --columns q.*");
+    assert_eq!(run.stderr, "wrote of.run2-columns.svg\n");
+    let run = folder.run("plot one.csv -o angles.svg --format both");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (
+            2,
+            "error: -o angles.svg: the name has another format than --format both\nhint: leave out --format, or the extension of the name\n"
+        )
+    );
     for (arguments, message) in [
         (
             "--columns q.joint7",

@@ -19,6 +19,9 @@ use std::collections::HashSet;
 pub(crate) use unread::acts;
 use unread::{Notes, describe};
 
+/// Limits of at least this size count as none, as in SDF: URDF requires an effort and a velocity in every `<limit>`.
+pub(crate) const NO_LIMIT: f64 = 1e16;
+
 /// Reads a URDF text; `name` is used where the robot has none.
 pub(crate) fn read(
     text: &str,

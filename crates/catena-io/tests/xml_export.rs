@@ -10,8 +10,8 @@ use catena::residual::largest;
 use catena::spatial::{Mat3, Pose, Sym3, Vec3};
 use catena::{Dynamics, Model, ModelBuilder, State};
 use catena_io::{
-    ReadOptions, builder_from_mjcf, builder_from_sdf, builder_from_urdf, read_file, to_mjcf,
-    to_sdf, to_urdf,
+    ReadOptions, builder_from_mjcf, builder_from_sdf, builder_from_toml, builder_from_urdf,
+    read_file, to_mjcf, to_sdf, to_urdf,
 };
 use std::path::Path;
 
@@ -574,4 +574,42 @@ fn efforts_of_actuators_are_limits_of_joints() {
     assert!(
         text.contains("actuators are not written, their efforts are limits of their joints: m, n")
     );
+}
+
+/// URDF requires effort and velocity in every `<limit>`, and a `<limit>` in every prismatic joint: a number that is read back as none.
+#[test]
+fn urdf_joints_without_limits_stay_unlimited() {
+    let text = |joints: &str| {
+        let body = "inertia = [1, 1, 1]\nmass = 1\n";
+        format!(
+            "format = \"catena/1\"\ngravity = [0, 0, -9.81]\n[[link]]\nname = \"a\"\n{body}[[link]]\nname = \"b\"\n{body}[[link]]\nname = \"c\"\n{body}{joints}"
+        )
+    };
+    let joint = |name: &str, kind: &str, child: &str, more: &str| {
+        format!(
+            "[[joint]]\nname = \"{name}\"\ntype = \"{kind}\"\nchild = \"{child}\"\naxis = [0, 0, 1]\n{more}\n"
+        )
+    };
+    let joints = joint(
+        "turn",
+        "revolute",
+        "a",
+        "limits = [-1, 2]\nmax_velocity = 3",
+    ) + &joint("slide", "prismatic", "b", "")
+        + &joint("spin", "continuous", "c", "max_effort = 5");
+    let options = ReadOptions::default();
+    let builder = builder_from_toml(&text(&joints), "x.toml", &options).expect("sound");
+    let urdf = to_urdf(&builder).expect("URDF");
+    for wanted in [
+        r#"<limit lower="-1.0" upper="2.0" effort="1e16" velocity="3.0"/>"#,
+        r#"<limit lower="-1e16" upper="1e16" effort="1e16" velocity="1e16"/>"#,
+        r#"<limit effort="5.0" velocity="1e16"/>"#,
+    ] {
+        assert!(urdf.contains(wanted), "{urdf}");
+    }
+    let again = from_urdf(&urdf);
+    for (before, after) in builder.joints.iter().zip(&again.joints) {
+        let of = |joint: &JointSpec| joint.dofs.first().copied().unwrap_or_default();
+        assert_eq!(of(before), of(after), "{}", before.name);
+    }
 }

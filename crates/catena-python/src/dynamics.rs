@@ -865,7 +865,7 @@ impl PyModel {
     /// --
     ///
     /// q ⊕ δ, (nq,) or (N, nq): moves every joint along δ, a velocity times a time. Plain coordinates add; a quaternion is
-    /// multiplied from the right by a rotation about the child's axes and stays of unit length.
+    /// multiplied from the right by a rotation about the child's axes and stays of unit length. `difference` is the inverse.
     /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
     /// body's.
     #[pyo3(signature = (q, delta, *, out = None))]
@@ -890,6 +890,48 @@ impl PyModel {
                 work.dynamics.kinematics(&work.state, delta.row(k))?; // rejects non-finite numbers
                 work.state.step(&built.model, delta.row(k));
                 out.copy_from_slice(&work.state.q);
+                Ok(())
+            })
+        })
+    }
+
+    /// difference(q0, q1, *, out=None)
+    /// --
+    ///
+    /// δ with q1 = q0 ⊕ δ, (nv,) or (N, nv): the inverse of `step`, a velocity times a time. Plain coordinates subtract, without regard to
+    /// full turns; of a quaternion it is the rotation vector of the shorter rotation, about the child's axes.
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// body's.
+    ///
+    /// >>> robot = catena.model("space-robot")
+    /// >>> q0, q1 = robot.random(1)[0], robot.random(2)[0]
+    /// >>> delta = robot.difference(q0, q1)
+    /// >>> delta.shape, bool(np.allclose(robot.difference(robot.step(q0, delta), q1), 0, atol=1e-12))
+    /// ((12,), True)
+    #[pyo3(signature = (q0, q1, *, out = None))]
+    fn difference<'py>(
+        &self,
+        py: Python<'py>,
+        q0: &Bound<'py, PyAny>,
+        q1: &Bound<'py, PyAny>,
+        out: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Array<'py>> {
+        let built = self.built(py)?;
+        let (nq, nv) = (built.model.nq(), built.model.nv());
+        built.guarded(py, || {
+            let (q0, q1) = (
+                Numbers::new(py, "q0", q0, nq)?,
+                Numbers::new(py, "q1", q1, nq)?,
+            );
+            let call = Call::new(py, &built, vec![&q0, &q1])?;
+            let (built, from, to) = (&*built, q0.view(), q1.view());
+            filled(&call, &[nv], out, |work, k, out| {
+                built.put(work, to.row(k), &[]);
+                work.dynamics.kinematics(&work.state, &work.zeros)?; // rejects non-finite numbers
+                let end = work.state.clone();
+                built.put(work, from.row(k), &[]);
+                work.dynamics.kinematics(&work.state, &work.zeros)?;
+                out.copy_from_slice(&work.state.change_to(&built.model, &end));
                 Ok(())
             })
         })

@@ -63,7 +63,8 @@ pub struct CallWork {
 }
 
 impl Built {
-    fn new(model: Model) -> Self {
+    /// A checked model, with nothing cached yet.
+    pub fn new(model: Model) -> Self {
         Built {
             quaternions: model
                 .bodies()

@@ -526,12 +526,12 @@ impl PyModel {
                 },
             };
             let mut samples = Vec::new();
+            simulation.end_at(stop);
             let done = to_the_end(
                 py,
                 &mut simulation,
                 &mut samples,
                 duration,
-                &stop,
                 progress,
                 &raised,
                 asks,
@@ -539,10 +539,7 @@ impl PyModel {
             let ended = done.err().or_else(|| raised.take());
             let mut ended = ended.map(|error| coupled.of_tree(py, error));
             let happened = simulation.events();
-            if let Some(end) = happened.iter().find(|event| stop.contains(&event.name)) {
-                samples.retain(|sample| sample.time <= end.time);
-            }
-            let finished = simulation.finished();
+            let finished = simulation.finished() && simulation.ended_at().is_none();
             let layout = Layout {
                 momentum: simulation.knows_momentum(),
                 base: !base.is_null(),
@@ -639,7 +636,6 @@ fn to_the_end(
     simulation: &mut Simulation,
     samples: &mut Vec<Sample>,
     duration: f64,
-    stop: &[String],
     progress: Option<&Bound<'_, PyAny>>,
     raised: &Raised,
     asks: bool,
@@ -648,19 +644,12 @@ fn to_the_end(
         true => TURN,
         false => PATIENCE,
     };
-    let is_stopped = |simulation: &Simulation| {
-        !stop.is_empty()
-            && simulation
-                .events()
-                .iter()
-                .any(|event| stop.contains(&event.name))
-    };
-    while !simulation.finished() && !is_stopped(simulation) {
+    while !simulation.finished() {
         let mut part = || -> Result<()> {
             let (begin, mut steps, mut before) = (Instant::now(), 1, Duration::ZERO);
             while before < patience {
                 for _ in 0..steps {
-                    if simulation.finished() || is_stopped(simulation) {
+                    if simulation.finished() {
                         return Ok(());
                     }
                     simulation.advance(samples)?;
@@ -870,44 +859,58 @@ impl RunData {
 
     /// Positions, velocities, efforts and energies over time as SVG.
     fn svg(&self, width: u32, height: u32) -> String {
-        let tree = self.built.model.tree();
-        let times: Vec<f64> = self.samples.iter().map(|sample| sample.time).collect();
-        let column =
-            |pick: &dyn Fn(&Sample) -> f64| -> Vec<f64> { self.samples.iter().map(pick).collect() };
-        let most = 12;
-        let by_freedom = |title: &str, label: &str, pick: &dyn Fn(&Sample, usize) -> f64| {
-            let mut chart = Chart::new(title, "time, s", label);
-            for (k, dof) in tree.dofs.iter().enumerate().take(most) {
-                chart = chart.series(&dof.name, times.clone(), column(&|s| pick(s, k)));
-            }
-            chart
+        let column = |quantity: Charted, k: usize| -> Vec<f64> {
+            let pick = |s: &Sample| match quantity {
+                Charted::Time => s.time,
+                Charted::Position => s.state.q[k],
+                Charted::Velocity => s.state.v[k],
+                Charted::Effort => s.tau[k],
+                Charted::Energy => s.energies[k],
+            };
+            self.samples.iter().map(pick).collect()
         };
-        let mut positions = Chart::new("positions", "time, s", "q");
-        for (k, name) in position_names(&self.built)
-            .into_iter()
-            .enumerate()
-            .take(most)
-        {
-            positions = positions.series(name, times.clone(), column(&|s| s.state.q[k]));
+        charts(&self.built, column).svg(width, height)
+    }
+}
+
+/// What the charts of a run show.
+#[derive(Clone, Copy)]
+pub enum Charted {
+    /// Time.
+    Time,
+    /// Positions.
+    Position,
+    /// Velocities.
+    Velocity,
+    /// Efforts.
+    Effort,
+    /// Kinetic, gravitational and elastic energy.
+    Energy,
+}
+
+/// Charts of a run whose numbers `column` gives, by quantity and coordinate.
+pub fn charts(built: &Built, column: impl Fn(Charted, usize) -> Vec<f64>) -> Figure {
+    let tree = built.model.tree();
+    let times = column(Charted::Time, 0);
+    let most = 12;
+    let chart = |title: &str, label: &str, quantity: Charted, names: &[String]| {
+        let mut chart = Chart::new(title, "time, s", label);
+        for (k, name) in names.iter().enumerate().take(most) {
+            chart = chart.series(name, times.clone(), column(quantity, k));
         }
-        let mut energies = Chart::new("energies", "time, s", "J");
-        for (k, name) in ["kinetic", "gravitational", "elastic"]
-            .into_iter()
-            .enumerate()
-        {
-            energies = energies.series(name, times.clone(), column(&|s| s.energies[k]));
-        }
-        let figure = Figure {
-            title: self.built.model.name().to_string(),
-            charts: vec![
-                positions,
-                by_freedom("velocities", "v", &|s, k| s.state.v[k]),
-                by_freedom("efforts", "τ", &|s, k| s.tau[k]),
-                energies,
-            ],
-            columns: 2,
-        };
-        figure.svg(width, height)
+        chart
+    };
+    let freedoms: Vec<String> = tree.dofs.iter().map(|dof| dof.name.clone()).collect();
+    let energies = ["kinetic", "gravitational", "elastic"].map(String::from);
+    Figure {
+        title: built.model.name().to_string(),
+        charts: vec![
+            chart("positions", "q", Charted::Position, &position_names(built)),
+            chart("velocities", "v", Charted::Velocity, &freedoms),
+            chart("efforts", "τ", Charted::Effort, &freedoms),
+            chart("energies", "J", Charted::Energy, &energies),
+        ],
+        columns: 2,
     }
 }
 

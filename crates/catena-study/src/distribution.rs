@@ -194,25 +194,26 @@ impl Spread {
         })
     }
 
-    /// In words, for the summary.
-    pub fn describe(&self) -> String {
+    /// In words, for the summary, with numbers as this function writes them.
+    pub fn describe(&self, number: impl Fn(f64) -> String) -> String {
+        let n = |x: &f64| number(*x);
         let bounded = |(low, high): &(f64, f64), least: f64| match (*low > least, high.is_finite())
         {
             (false, false) => String::new(),
-            (true, false) => format!(" above {low}"),
-            (false, true) => format!(" below {high}"),
-            (true, true) => format!(" in {low} … {high}"),
+            (true, false) => format!(" above {}", n(low)),
+            (false, true) => format!(" below {}", n(high)),
+            (true, true) => format!(" in {} … {}", n(low), n(high)),
         };
         match self {
-            Spread::Uniform { low, high } => format!("uniform {low} … {high}"),
-            Spread::LogUniform { low, high } => format!("log-uniform {low} … {high}"),
+            Spread::Uniform { low, high } => format!("uniform {} … {}", n(low), n(high)),
+            Spread::LogUniform { low, high } => format!("log-uniform {} … {}", n(low), n(high)),
             Spread::Normal {
                 mean,
                 deviation,
                 bounds,
             } => {
                 let cut = bounded(bounds, f64::NEG_INFINITY);
-                format!("normal {mean} ± {deviation}{cut}")
+                format!("normal {} ± {}{cut}", n(mean), n(deviation))
             }
             Spread::LogNormal {
                 median,
@@ -220,15 +221,15 @@ impl Spread {
                 bounds,
             } => {
                 let cut = bounded(bounds, 0.0);
-                format!("lognormal, median {median}, σ {deviation}{cut}")
+                format!("lognormal, median {}, σ {}{cut}", n(median), n(deviation))
             }
             Spread::Triangular { low, mode, high } => {
-                format!("triangular {low} … {mode} … {high}")
+                format!("triangular {} … {} … {}", n(low), n(mode), n(high))
             }
             Spread::Values(values) => match values.as_slice() {
                 [] => "no values".into(),
-                [one] => format!("{one}"),
-                [first, .., last] => format!("{} values {first} … {last}", values.len()),
+                [one] => n(one),
+                [first, .., last] => format!("{} values {} … {}", values.len(), n(first), n(last)),
             },
             Spread::Words(words) => words.join(", "),
             Spread::Listed => "listed".into(),

@@ -5,7 +5,10 @@ use catena::algorithm::constrained::Stabilisation;
 use catena::error::Result;
 use catena::integrate::{Adaptive, FixedMethod, IntegratorOptions, Method, System, Tolerances};
 use catena::model::{ConstraintSpec, Law, RuleSpec, embedded};
-use catena::simulate::{self, Drift, Inputs, Integrator, Simulation, TreeSystem};
+use catena::residual::difference;
+use catena::simulate::{
+    self, Controller, Drift, Inputs, Integrator, NewtonMatrix, Simulation, TreeSystem,
+};
 use catena::{Model, State};
 use catena_testing::parallelogram;
 use std::f64::consts::FRAC_PI_2;
@@ -326,5 +329,80 @@ fn assembly_leaves_dead_points() {
         }
         let again = chain.assemble(0.0, &neutral, held).expect("closable");
         assert_eq!(found.state, again.state, "{name}: the same each time");
+    }
+}
+
+/// States as printed to six digits: the run starts from the projected state, in its first sample as in the integrator and the controller.
+#[test]
+fn rounded_states_pass_the_audit() {
+    let cases: [(&str, &[f64], &[f64]); 2] = [
+        (
+            "four-bar-1",
+            &[1.2217, -1.221701, 1.2217],
+            &[1.0, -1.0, 1.0],
+        ),
+        (
+            "slider-crank",
+            &[
+                1.86122, 0.951692, -0.256457, -0.0439354, -0.163041, 0.282892,
+            ],
+            &[0.0; 5],
+        ),
+    ];
+    for (name, q, v) in cases {
+        let model = embedded::model(name).expect("embedded");
+        let printed = State::new(&model, q, v).expect("finite");
+        let mut closed = printed.clone();
+        let mut chain = ClosedChain::new(&model);
+        chain.project(0.0, &mut closed).expect("nearly closed");
+        let fixed = |method| Integrator::Fixed {
+            method,
+            step: 0.001,
+        };
+        let integrators = [
+            simulate::SimulationOptions::default().integrator,
+            fixed(FixedMethod::RungeKutta4),
+            fixed(FixedMethod::ImplicitMidpoint),
+            Integrator::Bdf {
+                tolerances: Tolerances {
+                    relative: 1e-8,
+                    absolute: 1e-10,
+                },
+                max_step: f64::INFINITY,
+                max_order: 5,
+                matrix: NewtonMatrix::Automatic,
+            },
+        ];
+        for (integrator, rate) in integrators.into_iter().zip([None, Some(50.0), None, None]) {
+            let options = simulate::SimulationOptions {
+                integrator,
+                duration: 0.1,
+                interval: 0.1,
+            };
+            let inputs = Inputs {
+                controller: match rate {
+                    Some(_) => Controller::GravityCompensation,
+                    None => Controller::None,
+                },
+                rate,
+                ..Inputs::default()
+            };
+            let mut simulation =
+                Simulation::new(&model, &printed, inputs, Vec::new(), options).expect("closed");
+            assert!(simulation.start_moved()[0] > 1e-8, "{name}");
+            assert!(
+                difference(&simulation.state().q, &closed.q) < 1e-13,
+                "{name}"
+            );
+            let mut samples = Vec::new();
+            while !simulation.finished() {
+                simulation.advance(&mut samples).expect("it moves on");
+            }
+            assert!(difference(&samples[0].state.q, &closed.q) < 1e-13, "{name}");
+            assert!(difference(&samples[0].state.v, &closed.v) < 1e-12, "{name}");
+            let audit = simulation.finish();
+            let breach = audit.breaches().next();
+            assert!(breach.is_none(), "{name}, {integrator:?}: {breach:?}");
+        }
     }
 }

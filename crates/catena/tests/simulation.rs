@@ -575,3 +575,51 @@ fn bad_settings_are_refused() {
     );
     assert!(Table::new(vec![0.0, 0.0], vec![vec![1.0], vec![2.0]]).is_err());
 }
+
+/// A run that an event ends has its last sample there, with the balance of its energies, by every kind of method.
+#[test]
+fn an_event_ends_a_run_with_a_sample() {
+    let model = embedded::model("planar3").unwrap();
+    let start = tilted(&model);
+    let step = 0.003;
+    let fixed = |method| Integrator::Fixed { method, step };
+    for integrator in [
+        adaptive(Method::Dop853, 1e-10),
+        adaptive(Method::Verner9, 1e-10),
+        fixed(FixedMethod::RungeKutta4),
+        fixed(FixedMethod::ImplicitMidpoint),
+    ] {
+        let event = |name: &str, value| EventFunction::Position {
+            coordinate: 0,
+            value,
+            name: name.into(),
+        };
+        let events = vec![event("down", 0.2), event("later", 0.1), event("early", 0.3)];
+        let options = options(integrator, 3.0, 0.1);
+        let mut run =
+            Simulation::new(&model, &start, Inputs::default(), events, options).expect("sound");
+        run.end_at(vec!["down".into(), "never".into()]);
+        let mut samples = Vec::new();
+        while !run.finished() {
+            run.advance(&mut samples).expect("smooth");
+        }
+        let names: Vec<String> = run.events().into_iter().map(|event| event.name).collect();
+        assert_eq!(names, ["early", "down"], "{integrator:?}");
+        let end = run.events()[1].time;
+        assert_eq!((run.ended_at(), run.time()), (Some(end), end));
+        let last = &samples[samples.len() - 1];
+        assert_eq!(last.time, end, "{integrator:?}");
+        assert!((last.state.q[0] - 0.2).abs() < 1e-9, "{:?}", last.state.q);
+        assert_eq!(last.state.q, run.state().q);
+        assert!(samples.windows(2).all(|pair| pair[0].time < pair[1].time));
+        assert!(samples.len() as f64 - 2.0 <= end / 0.1);
+        let count = samples.len();
+        run.advance(&mut samples).expect("nothing more");
+        assert_eq!(samples.len(), count);
+        let audit = run.finish();
+        assert!(
+            audit.breaches().next().is_none(),
+            "{integrator:?}: {audit:?}"
+        );
+    }
+}

@@ -220,7 +220,7 @@ impl Report<'_> {
             .written("value", best.values.iter().map(|x| six(*x)))
             .text(
                 "within",
-                study.parameters.iter().map(|p| p.spread.describe()),
+                study.parameters.iter().map(|p| p.spread.describe(six)),
             );
         text += &parameters.render();
         text += "\n";

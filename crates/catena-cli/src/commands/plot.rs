@@ -43,13 +43,14 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     to: Option<f64>,
 
-    /// Prefix of the names of the pictures [default: the run's name without extension]
+    /// Prefix of the names of the pictures [default: the run's name without extension]. Ending in .svg or .png it gives their format,
+    /// too, and is the whole name where there is one picture (--columns)
     #[arg(short, long, value_name = "PREFIX")]
     output: Option<PathBuf>,
 
-    /// Formats of the pictures: svg, png or both
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "both")]
-    format: Format,
+    /// Formats of the pictures: svg, png or both [default: that of the name given with -o, else both]
+    #[arg(long, value_enum, value_name = "FORMAT", hide_default_value = true)]
+    format: Option<Format>,
 
     /// Look at the strip along this direction: x, -x, y, -y, z, -z, or three numbers, world axes
     #[arg(
@@ -91,7 +92,8 @@ enum Format {
 
 /// Draws the pictures.
 pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
-    if arguments.format == Format::Png && !cfg!(feature = "png") {
+    let (named, format) = arguments.name_and_format()?;
+    if format == Format::Png && !cfg!(feature = "png") {
         return Err(Error::new(
             ErrorKind::Unsupported,
             "--format png: this catena was built without PNG",
@@ -125,9 +127,10 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let Some((subject, others)) = subjects.split_first() else {
         return Ok(Outcome::default()); // a run is required
     };
-    let prefix = match &arguments.output {
-        Some(prefix) => prefix.clone(),
-        None => path.with_extension(""),
+    let prefix = match (&arguments.output, named) {
+        (Some(name), true) => name.with_extension(""),
+        (Some(prefix), false) => prefix.clone(),
+        (None, _) => path.with_extension(""),
     };
     let all = Pictures { subject, others };
     let mut pictures = match arguments.columns.is_empty() {
@@ -146,16 +149,19 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     let mut written = Vec::new();
     for (kind, svg) in &pictures {
         let mut write = |extension: &str, bytes: &[u8]| {
-            let path = with_suffix(&prefix, &format!("-{kind}.{extension}"));
+            let path = match &arguments.output {
+                Some(name) if named && pictures.len() == 1 => name.clone(),
+                _ => with_suffix(&prefix, &format!("-{kind}.{extension}")),
+            };
             output::write_file(&path, bytes)?;
             written.push(path.display().to_string());
             Ok::<(), Error>(())
         };
-        if arguments.format != Format::Png {
+        if format != Format::Png {
             write("svg", svg.as_bytes())?;
         }
         #[cfg(feature = "png")]
-        if arguments.format != Format::Svg {
+        if format != Format::Svg {
             write("png", &catena_plot::png(svg, SCALE)?)?;
         }
     }
@@ -194,6 +200,32 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
 }
 
 impl Arguments {
+    /// Whether `-o` names a file, and the format of the pictures.
+    fn name_and_format(&self) -> Result<(bool, Format)> {
+        let extension = self.output.as_deref().and_then(Path::extension);
+        let of_name = match extension.map(|end| end.to_string_lossy().to_lowercase()) {
+            Some(end) if end == "svg" => Some(Format::Svg),
+            Some(end) if end == "png" => Some(Format::Png),
+            _ => None,
+        };
+        match (of_name, self.format) {
+            (Some(of_name), Some(format)) if of_name != format => {
+                let name = self.output.as_deref().unwrap_or(Path::new(""));
+                let message = format!(
+                    "-o {}: the name has another format than --format {}",
+                    name.display(),
+                    format
+                        .to_possible_value()
+                        .map_or(String::new(), |v| v.get_name().to_string())
+                );
+                let hint = "leave out --format, or the extension of the name";
+                Err(Error::new(ErrorKind::Input, message).hint(hint))
+            }
+            (Some(of_name), _) => Ok((true, of_name)),
+            (None, format) => Ok((false, format.unwrap_or(Format::Both))),
+        }
+    }
+
     /// The rows of a run within the requested time.
     fn cut(&self, mut run: Run) -> Result<Run> {
         for (option, time) in [("--from", self.from), ("--to", self.to)] {

@@ -1,7 +1,7 @@
 //! Joints of a URDF file: those of the tree with limits and axes, those that close loops, mimicked ones, and their actuators.
 
 use super::unread::{describe, urdf_name};
-use super::{Reading, elements};
+use super::{NO_LIMIT, Reading, elements};
 use crate::nearest::advice;
 use catena::error::{ErrorKind, Result, Warning};
 use catena::model::{
@@ -131,13 +131,16 @@ impl Reading<'_> {
             if given("lower") || given("upper") {
                 let lower = self.number_or(limit, "lower", 0.0)?;
                 let upper = self.number_or(limit, "upper", 0.0)?;
-                dof.limits = Some((lower, upper));
+                let is_none = lower <= -NO_LIMIT && upper >= NO_LIMIT;
+                dof.limits = (!is_none).then_some((lower, upper));
             }
             if given("effort") {
-                dof.max_effort = Some(self.number(limit, "effort")?);
+                let most = self.number(limit, "effort")?;
+                dof.max_effort = (most < NO_LIMIT).then_some(most);
             }
             if given("velocity") {
-                dof.max_velocity = Some(self.number(limit, "velocity")?);
+                let most = self.number(limit, "velocity")?;
+                dof.max_velocity = (most < NO_LIMIT).then_some(most);
             }
         }
         match joint.kind {

@@ -1,6 +1,7 @@
 //! A model as URDF.
 
 use super::{Attributes, Refused, Xml, at_joints, efforts_at_joints, numbers, vector};
+use crate::urdf::NO_LIMIT;
 use catena::elementary;
 use catena::error::Result;
 use catena::model::{ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec};
@@ -205,19 +206,24 @@ fn freedom(xml: &mut Xml, spec: &JointSpec, dof: &Dof, refused: &mut Refused) {
     if dof.stiffness != 0.0 {
         refused.push(format!("stiffness of joint `{}`", spec.name));
     }
-    let mut limit: Attributes<'_> = Vec::new();
-    if let Some((lower, upper)) = dof.limits {
-        if !(lower.is_finite() && upper.is_finite()) {
-            refused.push(format!("one-sided limit of joint `{}`", spec.name));
+    let limits = match (dof.limits, spec.kind) {
+        (Some((lower, upper)), _) if !(lower.is_finite() && upper.is_finite()) => {
+            return refused.push(format!("one-sided limit of joint `{}`", spec.name));
         }
-        limit.extend([("lower", numbers(&[lower])), ("upper", numbers(&[upper]))]);
-    }
-    let most = [("effort", dof.max_effort), ("velocity", dof.max_velocity)];
-    limit.extend(
-        most.into_iter()
-            .filter_map(|(key, value)| Some((key, numbers(&[value?])))),
-    );
-    if !limit.is_empty() {
+        // without lower and upper, readers take 0 for both
+        (None, JointKind::Prismatic) => Some((-NO_LIMIT, NO_LIMIT)),
+        (limits, _) => limits,
+    };
+    let most = [dof.max_effort, dof.max_velocity];
+    if limits.is_some() || most != [None; 2] {
+        let mut limit: Attributes<'_> = Vec::new();
+        if let Some((lower, upper)) = limits {
+            limit.extend([("lower", numbers(&[lower])), ("upper", numbers(&[upper]))]);
+        }
+        // URDF requires both in every <limit>
+        for (key, value) in ["effort", "velocity"].into_iter().zip(most) {
+            limit.push((key, numbers(&[value.unwrap_or(NO_LIMIT)])));
+        }
         xml.empty("limit", &limit);
     }
     if dof.damping != 0.0 || dof.friction != 0.0 {

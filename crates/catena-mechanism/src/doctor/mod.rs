@@ -188,7 +188,7 @@ pub fn diagnose(
             0 => found.rank,
             _ => {
                 on_positions.evaluate(time, state);
-                on_positions.dependence().rank
+                on_positions.rank().0
             }
         };
         positions.push(Position {
@@ -595,11 +595,9 @@ fn verified(
         let mut loops = Loops::new(&new);
         states.iter().zip(before).all(|(state, dependent)| {
             loops.evaluate(time, &moved(model, &new, state));
-            let found = loops.dependence();
+            let (rank, left) = loops.rank();
             let freedoms = model.nv() - (rows - dependent);
-            loops.open() < 1e-9
-                && new.nv() - found.rank == freedoms
-                && found.null.len() + removed == *dependent
+            loops.open() < 1e-9 && new.nv() - rank == freedoms && left + removed == *dependent
         })
     };
     if holds(made.len()) {

@@ -165,6 +165,16 @@ impl<'a> Loops<'a> {
 
     /// Which rows depend on each other at the position of the last evaluation.
     pub fn dependence(&self) -> Dependence {
+        self.find_dependence(true)
+    }
+
+    /// Rank and number of dependent rows alone: singular values of large matrices take most of the time.
+    pub fn rank(&self) -> (usize, usize) {
+        let found = self.find_dependence(false);
+        (found.rank, found.null.len())
+    }
+
+    fn find_dependence(&self, with_smallest: bool) -> Dependence {
         let blocks = self.rows.blocks();
         let count = self.rows.count();
         let parts: Vec<Part> = blocks.iter().map(|b| Part::new(&self.rows, b)).collect();
@@ -195,7 +205,7 @@ impl<'a> Loops<'a> {
                 null,
             };
         }
-        let (rank, smallest, dependent) = decomposed(&entries, self.model.nv());
+        let (rank, smallest, dependent) = decomposed(&entries, self.model.nv(), with_smallest);
         for y in dependent {
             let mut column = vec![0.0; count];
             for (&(index, k), y) in kept.iter().zip(&y) {
@@ -322,8 +332,12 @@ fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
     Some(1.0 / (growth * square).sqrt())
 }
 
-/// Rank of A, ratio of the smallest to the largest singular value, and vectors y with Aᵀ y = 0.
-fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>>) {
+/// Rank of A, ratio of the smallest to the largest singular value (NaN if it is not wanted), and vectors y with Aᵀ y = 0.
+fn decomposed(
+    rows: &[SparseRow<'_>],
+    width: usize,
+    with_smallest: bool,
+) -> (usize, f64, Vec<Vec<f64>>) {
     let mut transposed = Mat::zeros(width, rows.len());
     for (k, (columns, values)) in rows.iter().enumerate() {
         for (&column, &value) in columns.iter().zip(*values) {
@@ -334,10 +348,15 @@ fn decomposed(rows: &[SparseRow<'_>], width: usize) -> (usize, f64, Vec<Vec<f64>
     let (r, order) = (qr.r(), qr.order());
     let rank = qr.rank(RANK_TOLERANCE);
     let triangle = r.submatrix(0, 0, rank, rank);
-    let values = triangle.singular_values().unwrap_or_default();
-    let smallest = match (values.first(), values.last()) {
-        (Some(first), Some(last)) => last / first,
-        _ => 1.0,
+    let smallest = match with_smallest {
+        true => {
+            let values = triangle.singular_values().unwrap_or_default();
+            match (values.first(), values.last()) {
+                (Some(first), Some(last)) => last / first,
+                _ => 1.0,
+            }
+        }
+        false => f64::NAN,
     };
     let free = rows.len() - rank;
     let mut solved = Mat::from_fn(rank, free, |i, j| -r[(i, rank + j)]);
@@ -368,6 +387,7 @@ fn normalise(x: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use catena::model::{JointKind, RuleSpec};
 
     /// Orthogonal rows of lengths 3, 1 and ½, whose lengths are the singular values, by both methods; a fourth that depends on two of them is found
     /// by the decomposition.
@@ -382,7 +402,7 @@ mod tests {
         let entries: Vec<SparseRow<'_>> = rows.iter().map(|row| (&columns[..], &row[..])).collect();
         let smallest = independent(&entries, 5).expect("independent");
         assert!((smallest - 0.5 / 3.0).abs() < 1e-9, "{smallest}");
-        let (rank, smallest, null) = decomposed(&entries, 5);
+        let (rank, smallest, null) = decomposed(&entries, 5, true);
         assert_eq!((rank, null.len()), (3, 0));
         assert!((smallest - 0.5 / 3.0).abs() < 1e-14, "{smallest}");
         // twice the first less the third
@@ -392,12 +412,34 @@ mod tests {
             .chain([(&columns[..], &sum[..])])
             .collect();
         assert_eq!(independent(&entries, 5), None);
-        let (rank, _, null) = decomposed(&entries, 5);
+        let (rank, _, null) = decomposed(&entries, 5, true);
         assert_eq!((rank, null.len()), (3, 1));
         let size = null[0][3];
         for (y, expected) in null[0].iter().zip([-2.0, 0.0, 1.0, 1.0]) {
             assert!((y - size * expected).abs() < 1e-14, "{null:?}");
         }
+    }
+
+    /// The rank alone is that of the whole decomposition, where rows of different constraints depend on each other: a loop that is closed twice.
+    /// It takes no singular values.
+    #[test]
+    fn rank_takes_no_singular_values() {
+        let mut builder = catena::model::embedded::builder("four-bar-1").expect("embedded");
+        let mut again = builder.constraints[0].clone();
+        again.name = "again".into();
+        if let RuleSpec::Joint(joint) = &mut again.rule {
+            joint.kind = JointKind::Spherical;
+        }
+        builder.constraints.push(again);
+        let model = builder.build().expect("sound");
+        let mut loops = Loops::new(&model);
+        let state = State::new(&model, &[1.2, -1.2, 1.2], &[0.0; 3]).expect("finite");
+        loops.evaluate(0.0, &state);
+        let found = loops.dependence();
+        assert_eq!((found.rank, found.null.len()), (2, 6));
+        assert!(found.smallest > 0.1, "{}", found.smallest);
+        assert_eq!(loops.rank(), (2, 6));
+        assert!(loops.find_dependence(false).smallest.is_nan());
     }
 
     /// Products of rows that have some columns in common, all or none.

@@ -68,6 +68,9 @@ pub struct Simulation {
     happened: Vec<(usize, f64)>,
     /// Records of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     records: Vec<Record>,
+    /// Names of the events at which the run ends, and when one of them has happened.
+    ends: Vec<String>,
+    ended: Option<f64>,
     /// How the actuators are used.
     uses: Vec<ActuatorUse>,
     /// Steps tried before the current stretch, and the time at which it began: to detect a run without progress.
@@ -182,12 +185,15 @@ impl Simulation {
         let compiled = choose(&mut system)?;
         system.set_sample_interval(options.interval);
         let mut y = system.pack(&initial);
+        // controllers, friction, the integrator and the first sample all start from the closed state
+        system.close(0.0, &mut y)?;
         let actuators = system.inputs().actuators.iter().flatten();
         let uses = actuators.map(ActuatorUse::new).collect();
         if system.is_sampled() {
             system.sample(&y)?;
         }
-        system.follow_friction(0.0, &mut y)?;
+        let rests: Vec<bool> = initial.v.iter().map(|v| *v == 0.0).collect();
+        system.follow_friction(0.0, &mut y, &rests)?;
         let mut engine = Engine::new(options.integrator, &mut system, &y)?;
         let mut start = y.clone();
         engine.interpolate(&mut system, 0.0, &mut start)?;
@@ -210,6 +216,8 @@ impl Simulation {
             options,
             samples: 0,
             happened: Vec::new(),
+            ends: Vec::new(),
+            ended: None,
             uses,
             stretch: (0, 0.0),
             compiled,
@@ -240,7 +248,7 @@ impl Simulation {
 
     /// Time reached, s.
     pub fn time(&self) -> f64 {
-        self.engine.time()
+        self.ended.unwrap_or_else(|| self.engine.time())
     }
 
     /// The state at the time reached.
@@ -311,17 +319,63 @@ impl Simulation {
             .collect()
     }
 
+    /// From now on the run ends at the first event with one of these names, as [`events`](Self::events) gives them. Its last sample is
+    /// the one at the event, after an impact if it is one.
+    pub fn end_at(&mut self, events: Vec<String>) {
+        self.ends = events;
+    }
+
+    /// When an event ended the run, s.
+    pub fn ended_at(&self) -> Option<f64> {
+        self.ended
+    }
+
     /// Is the end reached and every sample returned?
     pub fn finished(&self) -> bool {
-        self.samples > self.last_sample
+        self.ended.is_some() || self.samples > self.last_sample
     }
 
     fn sample_time(&self, k: u64) -> f64 {
         (k as f64 * self.options.interval).min(self.options.duration)
     }
 
-    /// Advances by one step of the integrator, or up to a change of dry friction, and appends the samples in it.
+    /// Advances by one step of the integrator, or up to a change of dry friction or an event that ends the run, and appends the
+    /// samples in it.
     pub fn advance(&mut self, samples: &mut Vec<Sample>) -> Result<()> {
+        let before = self.happened.len();
+        self.move_on(samples)?;
+        let new = self.happened.len().saturating_sub(before);
+        if self.ends.is_empty() || new == 0 || self.finished() {
+            return Ok(());
+        }
+        // an action of dry friction or a stop, from which the integrator has started again
+        let events = self.events();
+        let mut happened = events[events.len() - new..].iter();
+        match happened.find(|event| self.ends.contains(&event.name)) {
+            Some(event) => self.end(event.time, samples),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the run at an event within the last step, with a sample there.
+    fn end(&mut self, t: f64, samples: &mut Vec<Sample>) -> Result<()> {
+        let mut y = std::mem::take(&mut self.y);
+        let found = self.engine.interpolate(&mut self.system, t, &mut y);
+        self.y = y;
+        found?;
+        self.look_at_actuators(t)?;
+        self.ended = Some(t);
+        // the time of the last sample
+        match self.samples > 0 && self.sample_time(self.samples - 1) >= t {
+            true => Ok(()),
+            false => {
+                let y = self.y.clone();
+                self.emit(t, &y, samples)
+            }
+        }
+    }
+
+    fn move_on(&mut self, samples: &mut Vec<Sample>) -> Result<()> {
         if self.samples == 0 {
             let y = self.y.clone();
             self.emit(0.0, &y, samples)?;
@@ -374,6 +428,11 @@ impl Simulation {
         for event in step.events() {
             if event.index < own && event.time <= reached && event.time <= end {
                 self.happened.push((event.index, event.time));
+                let name = self.system.event_functions()[event.index].name();
+                if self.ends.iter().any(|one| one == name) {
+                    self.emit_up_to(event.time, f64::NEG_INFINITY, samples)?;
+                    return self.end(event.time, samples);
+                }
             }
         }
         let is_sampling = reached >= sampling || is_near(reached, sampling);
@@ -581,9 +640,10 @@ impl Simulation {
     pub fn finish(self) -> Audit {
         let allowed = self.options.integrator.allowed();
         let samples = self.samples;
-        let now = match self.taken_over {
-            None => self.time().min(self.options.duration),
-            Some(_) => self.options.duration,
+        let now = match (self.taken_over, self.ended) {
+            (None, None) => self.time().min(self.options.duration),
+            (_, Some(end)) => end,
+            (Some(_), None) => self.options.duration,
         };
         let happened = (self.held(now), self.stopped(now));
         let closed = self.drift.allowed(allowed);

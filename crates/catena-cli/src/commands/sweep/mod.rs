@@ -64,7 +64,7 @@ pub struct Arguments {
 /// Engines beside threads.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EngineName {
-    /// A cluster of Ray, through the Python package `catena[ray]`
+    /// A cluster of Ray, through the Python packages catena and ray
     Ray,
 }
 

@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 /// The interpreter that has the package, where it is not `python3`.
 const PYTHON: &str = "CATENA_PYTHON";
-const INSTALL: &str = "install it with `pip install 'catena[ray]'`, or name an interpreter that has it: CATENA_PYTHON=…/bin/python";
+const INSTALL: &str = "install both in a clone of catena, `pip install . ray`, or name an interpreter that has them: CATENA_PYTHON=…/bin/python";
 
 /// Work done by a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Cluster {
                 "--engine ray: `{python}` cannot be started: {error}"
             ))
             .hint(format!(
-                "a cluster is reached through the Python package: {INSTALL}"
+                "a cluster is reached through the Python packages catena and ray: {INSTALL}"
             ))
         })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());

@@ -73,7 +73,7 @@ impl Report<'_> {
             .text("unit", study.parameters.iter().map(|p| p.unit.as_str()))
             .text(
                 "values",
-                study.parameters.iter().map(|p| p.spread.describe()),
+                study.parameters.iter().map(|p| p.spread.describe(six)),
             );
         text += &parameters.render();
         text += "\n";

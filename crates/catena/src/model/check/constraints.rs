@@ -171,7 +171,10 @@ pub(super) fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()
 
 /// Conditions of constraints, by kind, so that each new one is compared only with those of its kind.
 #[derive(Default)]
-pub(in crate::model) struct Said(HashMap<Content, Arc<str>>);
+pub(in crate::model) struct Said(HashMap<Content, (Arc<str>, Option<Demand>)>);
+
+/// The number that a condition demands of what it is about: what it is, its unit, and its value.
+type Demand = (&'static str, &'static str, f64);
 
 /// Condition of a constraint, in numbers that can be compared exactly.
 #[derive(PartialEq, Eq, Hash)]
@@ -226,6 +229,17 @@ impl Content {
     }
 }
 
+/// What a constraint demands besides its [`Content`].
+fn demand(constraint: &Constraint) -> Option<Demand> {
+    match constraint.rule {
+        Rule::Distance { length, .. } => Some(("length", " m", length)),
+        Rule::Coupling { offset, .. } => Some(("offset", "", offset)),
+        Rule::Velocity { rate, .. } => Some(("rate", "", rate)),
+        Rule::Contact { radius, .. } => Some(("radius", " m", radius)),
+        _ => None,
+    }
+}
+
 /// Checks that a constraint, with bodies and coordinates by number, is valid and does not repeat an earlier one.
 pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Said) -> Result<()> {
     let refuse = |message: String| Err(model_error(&new.place, message));
@@ -265,7 +279,8 @@ pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Sai
             }
         }
     }
-    let Some(other) = said.0.insert(Content::of(new), new.name.clone()) else {
+    let said_before = (said.0).insert(Content::of(new), (new.name.clone(), demand(new)));
+    let Some((other, before)) = said_before else {
         return Ok(());
     };
     if let Rule::Driver { coordinate, .. } = &new.rule {
@@ -273,6 +288,21 @@ pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Sai
             "drivers `{other}` and `{}` both move `{}`",
             new.name, tree.dofs[coordinate.v].name
         ));
+    }
+    if let (Some((_, _, earlier)), Some((what, unit, later))) = (before, demand(new))
+        && earlier != later
+    {
+        let message = format!(
+            "constraints `{other}` and `{}` contradict each other: they differ in their {what} only, {earlier}{unit} and {later}{unit}",
+            new.name
+        );
+        let about = match &new.rule {
+            Rule::Coupling { .. } => "its coordinates or coefficients",
+            Rule::Velocity { .. } => "its freedoms or coefficients",
+            _ => "its links or points",
+        };
+        let hint = format!("remove one of them, or correct {about}");
+        return Err(model_error(&new.place, message).hint(hint));
     }
     let message = format!("constraints `{other}` and `{}` are the same", new.name);
     Err(model_error(&new.place, message).hint("remove one of them"))

@@ -18,22 +18,26 @@ pub(crate) struct Change {
 }
 
 impl TreeSystem {
-    /// From now on dry friction has modes, starting with this state; velocities that are exactly zero stay zero where
-    /// friction holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
-    pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
+    /// Projects the initial state of a run onto the constraints. Without constraints nothing changes.
+    pub(crate) fn close(&mut self, t: f64, y: &mut [f64]) -> Result<()> {
+        if self.closing.is_some() {
+            System::project(self, t, y);
+        }
+        match &mut self.closing {
+            Some(closing) => closing.check(),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on dry friction has modes, starting with this state; velocities that were exactly zero before it was closed, as `rests`
+    /// tells, stay zero where friction holds. The caller must call [`choose_modes`](Self::choose_modes) at the friction's events.
+    pub(crate) fn follow_friction(&mut self, t: f64, y: &mut [f64], rests: &[bool]) -> Result<()> {
         self.followed = true;
         let nothing = self.friction.freedoms.is_empty() && self.cushions.is_empty();
         if self.closing.is_some() && nothing {
             return Ok(());
         }
         let (nq, nv) = (self.model.nq(), self.model.nv());
-        let rests: Vec<bool> = (0..nv).map(|k| y[nq + k] == 0.0).collect();
-        if self.closing.is_some() {
-            System::project(self, t, y);
-        }
-        if let Some(closing) = &mut self.closing {
-            closing.check()?;
-        }
         self.start_within_limits(t, y)?;
         for (j, &k) in self.friction.freedoms.iter().enumerate() {
             if self.friction.touches[j] == Touch::Both {
