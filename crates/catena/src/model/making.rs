@@ -3,8 +3,9 @@
 use super::builder::ModelBuilder;
 use super::constraint::{Closure, Constraint, ConstraintSpec, Coordinate, Rule, RuleSpec};
 use super::force::Places;
+use super::frame::FrameInfo;
 use super::specs::{Inertial, JointSpec, WORLD, rounded, sharpened};
-use super::tree::{BodyInfo, DofInfo, FrameInfo, Node, Tree};
+use super::tree::{BodyInfo, DofInfo, Node, Tree};
 use super::{BodyNumbers, DofNumbers, JointKind, Model, check};
 use crate::error::{Error, ErrorKind, Place, Result, Warning};
 use crate::scalar::DoubleDouble;

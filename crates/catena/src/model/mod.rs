@@ -8,9 +8,11 @@ mod check;
 mod closed_models;
 pub mod constraint;
 pub mod couplings;
+mod devices;
 pub mod embedded;
 mod family;
 mod force;
+mod frame;
 mod graph;
 pub(crate) mod joint;
 mod making;
@@ -33,6 +35,7 @@ pub use force::{
     BodyPoint, ConstantForce, Drag, ForceAxes, ForceElement, ForceLaw, ForceRule, ForceSpec,
     GravityGradient, Spring, Torsion,
 };
+pub use frame::FrameInfo;
 pub use graph::SpanningTree;
 pub(crate) use graph::reversed;
 pub use joint::JointKind;
@@ -40,7 +43,7 @@ pub use reduced::Reduced;
 pub use sensor::{Sensor, SensorKind, SensorRule, SensorSpec};
 pub use specs::{AxisPair, Dof, FrameSpec, Inertial, JointSpec, LinkSpec, dh, modified_dh};
 pub(crate) use tree::Node;
-pub use tree::{BodyInfo, DofInfo, FrameInfo, Tree};
+pub use tree::{BodyInfo, DofInfo, Tree};
 
 use crate::error::Warning;
 use crate::scalar::{Dual, Parameter, Scalar, Vector, Wide};

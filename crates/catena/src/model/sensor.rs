@@ -1,8 +1,7 @@
 //! Sensors of a model: where they are attached, and what they measure.
 
-use super::tree::Tree;
-use super::{FrameInfo, Model};
-use crate::error::{Error, ErrorKind, Place, Result};
+use super::frame::FrameInfo;
+use crate::error::Place;
 
 /// A sensor as the user named it.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,69 +102,5 @@ impl Sensor {
                 ("nz", "N·m"),
             ],
         }
-    }
-}
-
-impl SensorSpec {
-    /// Resolves the link, frame or joint it is attached to.
-    pub(super) fn resolve(&self, tree: &Tree, before: &[Sensor]) -> Result<Sensor> {
-        let refuse = |message: String| {
-            Error::new(
-                ErrorKind::Model,
-                format!("sensor `{}`: {message}", self.name),
-            )
-            .at(self.place.clone())
-        };
-        if self.name.is_empty() {
-            let message = "a sensor has no name";
-            return Err(Error::new(ErrorKind::Model, message).at(self.place.clone()));
-        }
-        if before.iter().any(|other| other.name == self.name) {
-            let message = format!("two sensors are called `{}`", self.name);
-            return Err(Error::new(ErrorKind::Model, message).at(self.place.clone()));
-        }
-        let frame = |name: &str| {
-            tree.frame(name).cloned().ok_or_else(|| {
-                refuse(format!("there is no link or frame `{name}`"))
-                    .hint("`catena info` lists the frames")
-            })
-        };
-        match &self.rule {
-            SensorRule::Imu { frame: name } => Ok(Sensor {
-                name: self.name.clone(),
-                kind: SensorKind::Imu,
-                frame: frame(name)?,
-            }),
-            SensorRule::ForceTorque { joint, frame: name } => {
-                let known = (1..tree.bodies.len()).find(|&i| tree.bodies[i].joint == *joint);
-                let Some(body) = known else {
-                    return Err(refuse(format!("there is no joint `{joint}` that moves"))
-                        .hint("links joined by a fixed joint are one body: loads inside it are not computed"));
-                };
-                let frame = match name {
-                    Some(name) => frame(name)?,
-                    None => frame(&tree.bodies[body].name)?,
-                };
-                let parent = tree.bodies[body].parent;
-                if ![body, parent].contains(&frame.body) {
-                    return Err(refuse(format!(
-                        "frame `{}` is on neither side of joint `{joint}`",
-                        frame.name
-                    )));
-                }
-                Ok(Sensor {
-                    name: self.name.clone(),
-                    kind: SensorKind::ForceTorque { body },
-                    frame,
-                })
-            }
-        }
-    }
-}
-
-impl<P> Model<P> {
-    /// The sensors that the model names.
-    pub fn sensors(&self) -> &[Sensor] {
-        &self.tree().sensors
     }
 }

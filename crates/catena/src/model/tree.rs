@@ -1,6 +1,6 @@
 //! The number-free part of a model: names, parents, joints, frames, and Mufti's graph matrices.
 
-use super::JointKind;
+use super::{FrameInfo, JointKind};
 use crate::error::{Place, Warning};
 use crate::spatial::Pose;
 
@@ -63,17 +63,6 @@ pub struct DofInfo {
     pub max_velocity: Option<f64>,
     /// Largest effort, where given.
     pub max_effort: Option<f64>,
-}
-
-/// A named frame fixed in a body.
-#[derive(Clone, Debug)]
-pub struct FrameInfo {
-    /// Name of the frame.
-    pub name: String,
-    /// Body it is fixed in; 0 is the ground.
-    pub body: usize,
-    /// Pose in the body frame.
-    pub body_from_frame: Pose<f64>,
 }
 
 /// A directed tree of bodies: parents before children, 0 is the ground.

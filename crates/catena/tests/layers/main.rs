@@ -41,25 +41,6 @@ const LAYERS: &[&[&str]] = &[
     &["benchmark"],
 ];
 
-/// What uses a layer above its own, and why it may.
-const UPWARD: &[(&str, &str, &str)] = &[];
-
-/// Modules of one folder that use each other, and why they may.
-const MUTUAL: &[(&str, &str, &str, &str)] = &[
-    (
-        "model",
-        "actuator",
-        "tree",
-        "a tree owns its actuators, which find their freedoms in it by name",
-    ),
-    (
-        "model",
-        "sensor",
-        "tree",
-        "a tree owns its sensors, which find their frames in it by name",
-    ),
-];
-
 #[test]
 fn layers_use_only_what_is_below() {
     let rank = |module: &[String]| {
@@ -70,27 +51,19 @@ fn layers_use_only_what_is_below() {
         found.unwrap_or_else(|| panic!("{module:?} has no layer"))
     };
     let all = Crate::read(&root());
-    let mut needed = vec![false; UPWARD.len()];
     let mut found = 0;
     for one in all.uses() {
         let (Some(own), Some(other)) = (one.from.first(), one.to.first()) else {
             continue;
         };
         found += 1;
-        if own == other || rank(&one.to) < rank(&one.from) {
-            continue;
-        }
         let (file, line) = &one.place;
-        let exception = (UPWARD.iter()).position(|(place, to, _)| place == file && to == other);
-        match exception {
-            Some(k) => needed[k] = true,
-            None => panic!("{file}:{line} uses `{other}`, which is not below `{own}`"),
-        }
+        assert!(
+            own == other || rank(&one.to) < rank(&one.from),
+            "{file}:{line} uses `{other}`, which is not below `{own}`"
+        );
     }
     assert!(found > 2000, "only {found} uses were recognised");
-    for (needed, exception) in needed.iter().zip(UPWARD) {
-        assert!(needed, "the exception {exception:?} is no longer needed");
-    }
 }
 
 #[test]
@@ -109,21 +82,11 @@ fn siblings_do_not_use_each_other() {
         }
     }
     assert!(places.len() > 150, "only {} uses", places.len());
-    let mut found = Vec::new();
     for ((folder, a, b), place) in &places {
         let back = places.get(&(folder.clone(), b.clone(), a.clone()));
-        if let Some(back) = back
-            && a < b
-        {
-            let known = |(f, x, y, _): &(&str, &str, &str, &str)| f == folder && x == a && y == b;
-            found.push(MUTUAL.iter().position(known).unwrap_or_else(|| {
-                panic!("in {folder}, `{a}` uses `{b}` ({place:?}), which uses `{a}` ({back:?})")
-            }));
+        if let Some(back) = back {
+            panic!("in {folder}, `{a}` uses `{b}` ({place:?}), which uses `{a}` ({back:?})");
         }
-    }
-    for (k, exception) in MUTUAL.iter().enumerate() {
-        let needed = found.contains(&k);
-        assert!(needed, "the exception {exception:?} is no longer needed");
     }
 }
 
