@@ -276,7 +276,7 @@ impl Fixed {
             v.copy_from_slice(&self.motion.v);
             return Ok(());
         }
-        if !(self.stepped && t >= self.t_old && t < self.t) {
+        if !(self.stepped && (self.t_old..self.t).contains(&t)) {
             return Err(self.not_within(t));
         }
         if t == self.t_old {

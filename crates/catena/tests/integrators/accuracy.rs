@@ -197,6 +197,47 @@ fn midpoint_keeps_the_energy_of_small_motions() {
     assert!(drift.abs() < 1e-10, "{drift}");
 }
 
+/// A stiff linear spring, on which a plain iteration of the midpoint rule diverges.
+struct StiffSpring;
+
+impl Mechanical for StiffSpring {
+    fn position_count(&self) -> usize {
+        1
+    }
+
+    fn velocity_count(&self) -> usize {
+        1
+    }
+
+    fn acceleration(&mut self, _t: f64, q: &[f64], _v: &[f64], vdot: &mut [f64]) -> Result<()> {
+        vdot[0] = -900.0 * q[0];
+        Ok(())
+    }
+
+    fn step(&mut self, q: &mut [f64], delta: &[f64]) {
+        q[0] += delta[0];
+    }
+}
+
+/// A linear motion of 2⁻³⁰ or 2³⁰ times the size takes as many iterations, and every bit of it is scaled.
+#[test]
+fn midpoint_iterates_independently_of_the_scale() {
+    let motion = |scale: f64| {
+        let mut run = Fixed::new(FixedMethod::ImplicitMidpoint, 1, 1, 0.1).unwrap();
+        run.start(0.0, &[scale], &[0.3 * scale]).unwrap();
+        for _ in 0..50 {
+            run.step(&mut StiffSpring).unwrap();
+        }
+        let evaluations = run.statistics().evaluations;
+        (run.q()[0] / scale, run.v()[0] / scale, evaluations)
+    };
+    let unscaled = motion(1.0);
+    assert!(unscaled.2 < 50 * 6, "{} evaluations", unscaled.2);
+    for exponent in [-30, 30] {
+        assert_eq!(motion(2f64.powi(exponent)), unscaled, "2^{exponent}");
+    }
+}
+
 /// The oscillator with so many integrals that stay zero, and one that is hard.
 struct Accompanied {
     zeros: usize,
