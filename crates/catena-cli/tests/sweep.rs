@@ -552,7 +552,7 @@ fn a_cluster_that_cannot_be_reached() {
     for (script, wanted) in [
         (
             "echo \"$0: No module named catena\" >&2; exit 1",
-            "error: --engine ray: `./python` does not have the package catena\nhint: install both in a clone of catena, `pip install . ray`",
+            "error: --engine ray: `./python` does not have the package catena\nhint: install catena and ray: `pip install . ray` in a clone of catena",
         ),
         (
             "echo 'error {\"message\": \"no cluster\", \"hint\": \"start one\"}'",

@@ -11,23 +11,23 @@
 pub(crate) const FIRST_CACHE: usize = 32 << 10;
 
 /// Degrees of freedom up to which a square matrix fits the first-level cache: 64² numbers are 32 KiB. Beyond, entries are written past
-/// the caches. Ratio 0.85.
+/// the caches. Measured ratio 0.85.
 pub(crate) const MATRIX_IN_CACHE: usize = 64;
 
 /// Degrees of freedom up to which one state's inertia matrix is computed column by column in registers. Every column is carried to the
-/// base, n²/2 steps in all; beyond this size products of freedoms in common axes, n²/2 short dot products, take fewer instructions. Ratio 0.96.
+/// base, n²/2 steps in all; beyond this size products of freedoms in common axes, n²/2 short dot products, take fewer instructions. Measured ratio 0.96.
 pub(crate) const COLUMN_BY_COLUMN: usize = 16;
 
 /// Degrees of freedom up to which matrices are computed with a state in each lane: 20² numbers in eight lanes are 25 KiB, which the
-/// first-level cache holds. Beyond, they are computed state by state with a column in each lane. Ratio 0.71, for derivatives 0.56.
+/// first-level cache holds. Beyond, they are computed state by state with a column in each lane. Measured ratio 0.71, for derivatives 0.56.
 pub(crate) const MATRICES_IN_LANES: usize = 20;
 
-/// Degrees of freedom up to which the triangle U of the factorization is formed explicitly for the right-hand sides of the caller, as the six of a
+/// Degrees of freedom up to which the triangle U of the factorization is formed explicitly for the right-hand sides of the caller, such as the six of a
 /// frame's inertia: a product with it is cheaper than two passes along the tree. Both take equal time at 28 freedoms of a chain; at 40 the ratio was 1.10.
 pub(crate) const EXPLICIT_TRIANGLE: usize = 28;
 
 /// Degrees of freedom up to which U is formed for the inverse of the inertia matrix. Its right-hand sides are sparse, which only the passes
-/// use. Ratio 0.98; at 40 freedoms it was 1.85.
+/// use. Measured ratio 0.98; at 40 freedoms it was 1.85.
 pub(crate) const INVERSE_BY_TRIANGLE: usize = 8;
 
 /// Rows of constraints up to which all are decomposed together: they take 1.03 to 1.05 of the time along the tree with 5 and 10 rows, 1.10 with 15,

@@ -184,7 +184,7 @@ fn laws_of_a_heavy_hand_are_undecided() {
     }
 }
 
-/// Walker and Orin's method has no result for the heaviest hand, or a wrong one; the estimate of it tells.
+/// Walker and Orin's method has no result for the heaviest hand, or a wrong one; its error estimate shows which.
 #[test]
 fn another_method_has_its_own_error() {
     let model = heavy_hand(1e12);

@@ -43,13 +43,13 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     to: Option<f64>,
 
-    /// Prefix of the names of the pictures [default: the run's name without extension]. Ending in .svg or .png it gives their format,
-    /// too, and is the whole name where there is one picture (--columns)
+    /// Prefix of the names of the pictures [default: the run's name without extension]. If it ends in .svg or .png, it also
+    /// sets the format; with --columns it is the name of the picture
     #[arg(short, long, value_name = "PREFIX")]
     output: Option<PathBuf>,
 
     /// Formats of the pictures: svg, png or both [default: that of the name given with -o, else both]
-    #[arg(long, value_enum, value_name = "FORMAT", hide_default_value = true)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 
     /// Look at the strip along this direction: x, -x, y, -y, z, -z, or three numbers, world axes
@@ -96,9 +96,9 @@ pub fn run(arguments: &Arguments, as_json: bool) -> Result<Outcome> {
     if format == Format::Png && !cfg!(feature = "png") {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            "--format png: this catena was built without PNG",
+            "PNG: this catena was built without it",
         )
-        .hint("build it with its default features, or give --format svg"));
+        .hint("build it with its default features, or give --format svg or a name with .svg"));
     }
     limits::count("--instants", arguments.instants as u64, 1000)?;
     if let Some(scale) = arguments.scale {

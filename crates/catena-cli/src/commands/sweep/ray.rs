@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 /// The interpreter that has the package, where it is not `python3`.
 const PYTHON: &str = "CATENA_PYTHON";
-const INSTALL: &str = "install both in a clone of catena, `pip install . ray`, or name an interpreter that has them: CATENA_PYTHON=…/bin/python";
+const INSTALL: &str = "install catena and ray: `pip install . ray` in a clone of catena, or name an interpreter that has them: CATENA_PYTHON=…/bin/python";
 
 /// Work done by a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

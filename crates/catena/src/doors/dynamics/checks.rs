@@ -184,7 +184,7 @@ pub(crate) fn check_pivots_of(model: &Model, inverse: &[f64]) -> Result<()> {
     }
 }
 
-/// Are all inverse pivots positive and finite? Without a branch for each, since they are as a rule.
+/// Are all inverse pivots positive and finite? Has no branch per entry, since as a rule all are.
 pub(super) fn all_positive(inverse: &[f64]) -> bool {
     let mut all = true;
     for x in inverse {
