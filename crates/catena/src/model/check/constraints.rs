@@ -171,10 +171,10 @@ pub(super) fn surface(spec: &ConstraintSpec, contact: &ContactSpec) -> Result<()
 
 /// Conditions of constraints, by kind, so that each new one is compared only with those of its kind.
 #[derive(Default)]
-pub(in crate::model) struct Said(HashMap<Content, (Arc<str>, Option<Demand>)>);
+pub(in crate::model) struct Said(HashMap<Content, (Arc<str>, Option<RightHandSide>)>);
 
-/// The number that a condition demands of what it is about: what it is, its unit, and its value.
-type Demand = (&'static str, &'static str, f64);
+/// Right-hand side of a constraint: its name, its unit and its value.
+type RightHandSide = (&'static str, &'static str, f64);
 
 /// Condition of a constraint, in numbers that can be compared exactly.
 #[derive(PartialEq, Eq, Hash)]
@@ -213,6 +213,9 @@ impl Content {
                     Surface::Cylinder(_) => 2,
                 };
                 numbers.extend([shape, u64::from(*wheel)]);
+                if let Surface::Sphere(radius) | Surface::Cylinder(radius) = *surface {
+                    numbers.push(bits(radius));
+                }
             }
             return Content::Joins(kind, bodies, numbers);
         }
@@ -229,8 +232,8 @@ impl Content {
     }
 }
 
-/// What a constraint demands besides its [`Content`].
-fn demand(constraint: &Constraint) -> Option<Demand> {
+/// The number of a constraint that is not part of its [`Content`].
+fn right_hand_side(constraint: &Constraint) -> Option<RightHandSide> {
     match constraint.rule {
         Rule::Distance { length, .. } => Some(("length", " m", length)),
         Rule::Coupling { offset, .. } => Some(("offset", "", offset)),
@@ -279,7 +282,7 @@ pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Sai
             }
         }
     }
-    let said_before = (said.0).insert(Content::of(new), (new.name.clone(), demand(new)));
+    let said_before = (said.0).insert(Content::of(new), (new.name.clone(), right_hand_side(new)));
     let Some((other, before)) = said_before else {
         return Ok(());
     };
@@ -289,11 +292,11 @@ pub(in crate::model) fn constraint(tree: &Tree, new: &Constraint, said: &mut Sai
             new.name, tree.dofs[coordinate.v].name
         ));
     }
-    if let (Some((_, _, earlier)), Some((what, unit, later))) = (before, demand(new))
+    if let (Some((_, _, earlier)), Some((what, unit, later))) = (before, right_hand_side(new))
         && earlier != later
     {
         let message = format!(
-            "constraints `{other}` and `{}` contradict each other: they differ in their {what} only, {earlier}{unit} and {later}{unit}",
+            "constraints `{other}` and `{}` contradict each other: they differ in their {what}, {earlier}{unit} and {later}{unit}",
             new.name
         );
         let about = match &new.rule {
