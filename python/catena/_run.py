@@ -59,8 +59,8 @@ class Audit:
 
     @property
     def kept(self) -> bool:
-        """True if every law was kept."""
-        return all(finding.kept is not False for finding in self.findings)
+        """True if every law was kept; False where no law was checked, as in a run that was cut off."""
+        return bool(self.findings) and all(finding.kept is not False for finding in self.findings)
 
     def __getitem__(self, law: str) -> Finding:
         for finding in self.findings:

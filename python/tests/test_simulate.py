@@ -540,8 +540,18 @@ def test_runs_are_read_and_pickled(planar, tmp_path):
     with pytest.warns(UserWarning, match="the last 4 bytes were left out"):
         part = catena.read_run(tmp_path / "part.csv")
     assert not part.finished and len(part) == len(run) and part.audit.findings == []
+    assert not part.audit.kept
     part.save(tmp_path / "part.parquet")
-    assert not catena.read_run(tmp_path / "part.parquet").finished
+    saved = catena.read_run(tmp_path / "part.parquet")
+    assert not saved.finished and len(saved) == len(part) and not saved.audit.kept
+    again = pickle.loads(pickle.dumps(part))
+    assert not again.finished and (again.q == part.q).all()
+    # a run that a function ended before its first sample
+    with pytest.raises(ZeroDivisionError) as caught:
+        planar.simulate([0.3, 0, 0], duration=1, control=lambda t, q, v: 1 / 0)
+    empty = caught.value.run  # type: ignore[attr-defined]
+    again = pickle.loads(pickle.dumps(empty))
+    assert len(again) == len(empty) == 0 and again.q.shape == empty.q.shape and not (again.finished or again.audit.kept)
     for name, message in (("none.csv", "none.csv"), ("run.txt", "the format of the run cannot be determined")):
         with pytest.raises(catena.Error, match=message):
             catena.read_run(tmp_path / name)

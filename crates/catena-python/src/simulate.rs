@@ -526,7 +526,8 @@ impl PyModel {
                 },
             };
             let mut samples = Vec::new();
-            simulation.end_at(stop);
+            let endable = simulation.end_at(stop);
+            endable.map_err(|error| raise(py, &error))?;
             let done = to_the_end(
                 py,
                 &mut simulation,
@@ -696,10 +697,7 @@ impl RunData {
             metadata: json!({
                 "made_in": "Python", "model_name": built.model.name(), "finished": false,
             }),
-            audit: json!({
-                "laws": [], "events": [], "held": [], "stops": [],
-                "steps": 0, "rejected": 0, "evaluations": 0, "work": 0.0, "dissipated": 0.0,
-            }),
+            audit: no_audit(),
             finished: false,
             compiled: false,
         }
@@ -888,6 +886,17 @@ pub enum Charted {
     Energy,
 }
 
+/// Names of the energies of a run.
+pub const ENERGIES: [&str; 3] = ["kinetic", "gravitational", "elastic"];
+
+/// The audit of a run that has none.
+pub fn no_audit() -> Value {
+    json!({
+        "laws": [], "events": [], "held": [], "stops": [],
+        "steps": 0, "rejected": 0, "evaluations": 0, "work": 0.0, "dissipated": 0.0,
+    })
+}
+
 /// Charts of a run whose numbers `column` gives, by quantity and coordinate.
 pub fn charts(built: &Built, column: impl Fn(Charted, usize) -> Vec<f64>) -> Figure {
     let tree = built.model.tree();
@@ -901,7 +910,7 @@ pub fn charts(built: &Built, column: impl Fn(Charted, usize) -> Vec<f64>) -> Fig
         chart
     };
     let freedoms: Vec<String> = tree.dofs.iter().map(|dof| dof.name.clone()).collect();
-    let energies = ["kinetic", "gravitational", "elastic"].map(String::from);
+    let energies = ENERGIES.map(String::from);
     Figure {
         title: built.model.name().to_string(),
         charts: vec![

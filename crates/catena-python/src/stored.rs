@@ -3,17 +3,16 @@
 use crate::array::{Array, results, writable};
 use crate::error::{guarded, raise_as};
 use crate::model::Built;
-use crate::simulate::{Charted, charts, position_names};
+use crate::simulate::{Charted, ENERGIES, charts, no_audit, position_names};
 use crate::value::to_python;
 use catena::error::{Error, ErrorKind, Place, Result};
 use catena_io::ReadOptions;
 use catena_io::run::{self, Header, Run, RunWriter};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::Path;
 
-const ENERGIES: [&str; 3] = ["kinetic", "gravitational", "elastic"];
 const WORKS: [&str; 2] = ["work", "dissipated"];
 
 /// A run from a file.
@@ -51,13 +50,7 @@ fn read(path: &Path) -> Result<StoredRun> {
         catena_io::builder_from_json(&text, "the model of the run", &ReadOptions::default())?;
     // a run has all coordinates of the tree
     let built = Built::new(builder.build()?.with_couplings_as_constraints());
-    let audit = match &run.audit {
-        Some(audit) => audit.clone(),
-        None => json!({
-            "laws": [], "events": [], "held": [], "stops": [],
-            "steps": 0, "rejected": 0, "evaluations": 0, "work": 0.0, "dissipated": 0.0,
-        }),
-    };
+    let audit = run.audit.clone().unwrap_or_else(no_audit);
     let stored = StoredRun { built, run, audit };
     let names = [stored.named("q", true), stored.named("v", false)].concat();
     let names = [names, stored.named("a", false), stored.named("tau", false)].concat();
@@ -159,7 +152,7 @@ impl StoredRun {
     /// True if the run reached its end.
     #[getter]
     fn finished(&self) -> bool {
-        self.run.finished && self.run.header.metadata["finished"] != false
+        self.run.finished
     }
 
     /// True if the accelerations came from code generated for the model.
@@ -185,7 +178,7 @@ impl StoredRun {
     fn save(&self, py: Python<'_>, path: &str, overwrite: bool) -> PyResult<()> {
         guarded(py, || {
             let mut header: Header = self.run.header.clone();
-            if !self.finished() {
+            if !self.run.finished {
                 header.metadata["finished"] = false.into();
             }
             py.detach(|| -> Result<()> {
@@ -195,7 +188,10 @@ impl StoredRun {
                     let numbers: Vec<f64> = block.iter().flat_map(|&k| self.run.row(k)).collect();
                     writer.block(&numbers, &[])?;
                 }
-                writer.finish(&self.audit)
+                match &self.run.audit {
+                    Some(audit) => writer.finish(audit),
+                    None => Ok(()),
+                }
             })
             .map_err(|error| raise_as(py, "InputError", &error))
         })

@@ -118,9 +118,10 @@ pub struct Run {
     pub header: Header,
     /// The numbers, column by column, in the order of the header. All have the same length.
     pub columns: Vec<Vec<f64>>,
-    /// Whether the run is finished. An unfinished run ends with its last complete block.
+    /// Whether the run is finished. An unfinished run ends with its last complete block; one that was saved after it had been stopped has
+    /// `finished: false` in its metadata.
     pub finished: bool,
-    /// Result of the run's own audit; only a finished run has one.
+    /// Result of the run's own audit; a run that was cut off in its file has none.
     pub audit: Option<Value>,
     /// Bytes after the last complete block that were left out: a block that was being written when the process was killed, or
     /// a corrupt one.
@@ -161,10 +162,11 @@ pub fn read_run(path: &Path) -> Result<Run> {
         );
         return Err(file_error(ErrorKind::Syntax, path, message));
     }
+    let stopped = contents.header.metadata["finished"] == false;
     Ok(Run {
         header: contents.header,
         columns: contents.columns,
-        finished: contents.audit.is_some(),
+        finished: contents.audit.is_some() && !stopped,
         audit: contents.audit,
         dropped: contents.dropped,
     })
