@@ -625,9 +625,6 @@ class Model(_catena.Model):
         stop = names("stop", stop)
         control = _described(control)
         checked = _events(events)
-        unknown = [name for name in stop if name not in checked and limits == "ignore"]
-        if unknown:
-            raise InputError(f"stop: there is no event `{unknown[0]}`", hint="known are " + ", ".join(checked) if checked else "give it in `events`")
         record = names("record", record)
         if loads:
             record += ["joint.*"] + (["constraint.*"] if self.constraints else [])

@@ -598,7 +598,11 @@ fn an_event_ends_a_run_with_a_sample() {
         let options = options(integrator, 3.0, 0.1);
         let mut run =
             Simulation::new(&model, &start, Inputs::default(), events, options).expect("sound");
-        run.end_at(vec!["down".into(), "never".into()]);
+        let unknown = run.end_at(vec!["down".into(), "never".into()]).unwrap_err();
+        let message =
+            "no event that could end the run is called `never`\nhint: known are down, later, early";
+        assert_eq!(unknown.to_string(), message);
+        run.end_at(vec!["down".into()]).expect("it is watched");
         let mut samples = Vec::new();
         while !run.finished() {
             run.advance(&mut samples).expect("smooth");

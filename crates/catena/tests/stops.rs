@@ -820,6 +820,57 @@ fn a_restart_goes_on_with_its_stops() {
     }
 }
 
+/// A run that ends with an impact at the time of a sample ends with the velocity after it; one restored after that has ended, too, and
+/// one restored from before has not.
+#[test]
+fn the_last_sample_follows_an_impact() {
+    let model = carts([Some((-1.0, 1.0)), None], [0.5, 0.0]);
+    let state = start(&model, &[0.0, 0.0], &[1.0, 0.0]);
+    for integrator in [
+        adaptive(Method::Dop853, 1e-8),
+        fixed(FixedMethod::RungeKutta4, 0.125),
+    ] {
+        let new = || {
+            let inputs = Inputs {
+                stops: Stop::all(&model),
+                ..Inputs::default()
+            };
+            let options = SimulationOptions {
+                interval: 0.5,
+                ..forty_samples(integrator, 2.0)
+            };
+            let mut run =
+                Simulation::new(&model, &state, inputs, Vec::new(), options).expect("sound");
+            run.end_at(vec!["cart-rail strikes its upper limit".into()])
+                .expect("there is a stop");
+            run
+        };
+        let (mut run, mut samples) = (new(), Vec::new());
+        let at_start = run.checkpoint();
+        while !run.finished() {
+            run.advance(&mut samples).expect("it moves on");
+        }
+        let times: Vec<f64> = samples.iter().map(|sample| sample.time).collect();
+        assert_eq!(times.len(), 3, "{times:?}");
+        let last = &samples[2].state;
+        assert!((times[2] - 1.0).abs() < 1e-12 && (last.q[0] - 1.0).abs() < 1e-12);
+        assert!((last.v[0] + 0.5).abs() < 1e-12, "{:?}", last.v);
+        assert_eq!(run.state().v, last.v);
+
+        let mut other = new();
+        other.restore(&run.checkpoint()).expect("its own");
+        assert_eq!(other.ended_at(), run.ended_at());
+        assert_eq!(other.state().v, run.state().v);
+        other.advance(&mut samples).expect("nothing more");
+        assert_eq!(samples.len(), 3);
+        let mut again = new();
+        again.restore(&run.checkpoint()).expect("its own");
+        again.restore(&at_start).expect("its own");
+        assert!(!again.finished() && again.time() == 0.0);
+        assert_eq!(other.finish(), run.finish());
+    }
+}
+
 /// What cannot be is refused, with the joint, the value and the limit.
 #[test]
 fn wrong_stops_are_refused() {

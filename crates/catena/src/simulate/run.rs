@@ -68,7 +68,7 @@ pub struct Simulation {
     happened: Vec<(usize, f64)>,
     /// Records of each freedom with dry friction or a rigid stop, then of each side of a soft stop.
     records: Vec<Record>,
-    /// Names of the events at which the run ends, and when one of them has happened.
+    /// Names of the events that end the run, and the time at which one of them has.
     ends: Vec<String>,
     ended: Option<f64>,
     /// How the actuators are used.
@@ -321,8 +321,20 @@ impl Simulation {
 
     /// From now on the run ends at the first event with one of these names, as [`events`](Self::events) gives them. Its last sample is
     /// the one at the event, after an impact if it is one.
-    pub fn end_at(&mut self, events: Vec<String>) {
+    ///
+    /// A name that no event of this run can have is an error.
+    pub fn end_at(&mut self, events: Vec<String>) -> Result<()> {
+        let known = self.event_names();
+        if let Some(name) = events.iter().find(|name| !known.contains(name)) {
+            let hint = match known.is_empty() {
+                true => "the run has no events: it watches no function, and has neither dry friction nor stops".into(),
+                false => format!("known are {}", known.join(", ")),
+            };
+            let message = format!("no event that could end the run is called `{name}`");
+            return Err(Error::new(ErrorKind::Input, message).hint(hint));
+        }
         self.ends = events;
+        Ok(())
     }
 
     /// When an event ended the run, s.
@@ -365,7 +377,7 @@ impl Simulation {
         found?;
         self.look_at_actuators(t)?;
         self.ended = Some(t);
-        // the time of the last sample
+        // a regular sample may have this time already
         match self.samples > 0 && self.sample_time(self.samples - 1) >= t {
             true => Ok(()),
             false => {
@@ -439,11 +451,12 @@ impl Simulation {
         if change.is_none() && !past {
             self.look_at_step();
         }
-        // a sample at a sampling instant has the new efforts
-        let known = if is_sampling {
-            before(sampling)
-        } else {
-            reached
+        // a sample at a sampling instant has the new efforts, and one that may be the last follows what happens at its time
+        let may_end = change.is_some() && !self.ends.is_empty();
+        let known = match (is_sampling, may_end) {
+            (true, _) => before(sampling),
+            (false, true) => before(reached),
+            (false, false) => reached,
         };
         self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
@@ -464,6 +477,8 @@ impl Simulation {
         self.look_at_actuators(reached)?;
         if is_sampling {
             self.run_controller(reached)?;
+        }
+        if is_sampling || may_end {
             self.emit_up_to(reached, reached, samples)?;
         }
         self.check_progress(reached)

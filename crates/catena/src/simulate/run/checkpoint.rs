@@ -6,6 +6,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::simulate::control::ActuatorUse;
 use crate::simulate::options::Integrator;
 
+/// Instead of the time at which an event ended the run.
+const NOT_ENDED: u64 = u64::MAX;
+
 impl Simulation {
     /// Everything needed to resume bit for bit, including the audit.
     pub fn checkpoint(&self) -> Vec<u64> {
@@ -13,6 +16,7 @@ impl Simulation {
             self.samples,
             self.happened.len() as u64,
             self.records.len() as u64,
+            self.ended.map_or(NOT_ENDED, f64::to_bits),
         ];
         for &(index, time) in &self.happened {
             words.extend([index as u64, time.to_bits()]);
@@ -37,9 +41,10 @@ impl Simulation {
                 "the checkpoint does not belong to this run",
             )
         };
-        let [samples, count, records, rest @ ..] = checkpoint else {
+        let [samples, count, records, ended, rest @ ..] = checkpoint else {
             return Err(foreign());
         };
+        let ended = (*ended != NOT_ENDED).then(|| f64::from_bits(*ended));
         let (count, records) = (*count as usize, *records as usize);
         if records != self.records.len() || count > rest.len() / 2 {
             return Err(foreign());
@@ -88,6 +93,7 @@ impl Simulation {
         let is_possible = now >= 0.0
             && now - beyond <= self.options.duration
             && self.stretch.0 <= statistics.steps + statistics.rejected
+            && ended.is_none_or(|t| (0.0..=now).contains(&t))
             && *samples <= self.last_sample + 1;
         if !is_possible {
             return Err(foreign());
@@ -96,9 +102,14 @@ impl Simulation {
         let done = self
             .engine
             .interpolate(&mut self.system, now, &mut y)
-            .and_then(|()| self.system.restore_holding(now, &y, Some(ranks)));
+            .and_then(|()| self.system.restore_holding(now, &y, Some(ranks)))
+            .and_then(|()| match ended {
+                Some(t) => self.engine.interpolate(&mut self.system, t, &mut y),
+                None => Ok(()),
+            });
         self.y = y;
         done?;
+        self.ended = ended;
         self.samples = *samples;
         self.happened = happened;
         Ok(())

@@ -153,24 +153,22 @@ fn at_limit(kind: usize, touch: Touch) -> usize {
 impl Simulation {
     /// Events so far, in order: those of the event functions, of dry friction and of stops.
     pub fn events(&self) -> Vec<Happened> {
-        let own = self.system.event_functions();
+        let names = self.event_names();
+        let happened = self.happened.iter().map(|&(index, time)| Happened {
+            name: names[index].clone(),
+            time,
+        });
+        happened.collect()
+    }
+
+    /// Names of all events that a run may have: those of the event functions, then those of freedoms with dry friction or stops.
+    pub(super) fn event_names(&self) -> Vec<String> {
+        let own = self.system.event_functions().iter();
+        let own = own.map(|event| event.name().to_string());
         let cushions = self.system.cushion_dofs().map(|(dof, _)| dof);
-        let dofs: Vec<&DofInfo> = self.system.friction_dofs().chain(cushions).collect();
-        let name = |index: usize| match own.get(index) {
-            Some(event) => event.name().to_string(),
-            None => {
-                let index = index - own.len();
-                let dof = dofs[index / KINDS.len()];
-                format!("{} {}", dof.name, KINDS[index % KINDS.len()])
-            }
-        };
-        self.happened
-            .iter()
-            .map(|&(index, time)| Happened {
-                name: name(index),
-                time,
-            })
-            .collect()
+        let dofs = self.system.friction_dofs().chain(cushions);
+        let kinds = dofs.flat_map(|dof| KINDS.map(|kind| format!("{} {kind}", dof.name)));
+        own.chain(kinds).collect()
     }
 
     /// The freedoms that dry friction has held so far.
