@@ -10,7 +10,9 @@ use catena::model::{Actuator, Sensor};
 use catena::simulate::{Control, Controller, Gains, Law, Sensors, StateFunction, Table};
 use catena::trajectory::{PointToPoint, Profile, Reference, Sample as Wanted, Sampled};
 use catena::{Model, State};
-use numpy::npyffi::flags::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::npyffi::flags::{
+    NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_OWNDATA, NPY_ARRAY_WRITEABLE,
+};
 use numpy::npyffi::objects::PyArrayObject;
 use numpy::{PyArray1, PyArrayDescr, PyArrayMethods, PyUntypedArrayMethods, dtype};
 use pyo3::ffi::{Py_REFCNT, PyObject, PyObject_CallFunctionObjArgs};
@@ -61,7 +63,7 @@ pub fn stopped() -> Error {
 }
 
 /// The arrays of positions and velocities that a function of Python was last called with. They are refilled for the next call, unless
-/// the function has kept one of them (or a view of it), which then keeps the numbers of that instant.
+/// the function has kept one of them (or a view of it), which then keeps the numbers of that instant. A weak reference does not keep one.
 #[derive(Default)]
 struct Handed([Option<Py<PyArray1<f64>>>; 2]);
 
@@ -125,14 +127,15 @@ unsafe fn vector_in(
 /// Writes the numbers into an array made for as many, if nobody else has it.
 #[allow(unsafe_code)]
 fn refill(py: Python<'_>, array: &Py<PyArray1<f64>>, numbers: &[f64]) -> bool {
+    let flags = NPY_ARRAY_WRITEABLE | NPY_ARRAY_OWNDATA;
     // SAFETY: an array that is held here, with the interpreter's lock.
-    let place = unsafe { vector_in(py, array.as_ptr(), numbers.len(), NPY_ARRAY_WRITEABLE) };
+    let place = unsafe { vector_in(py, array.as_ptr(), numbers.len(), flags) };
     // SAFETY: as above.
     let is_only = unsafe { Py_REFCNT(array.as_ptr()) } == 1;
     let Some(place) = place.filter(|_| is_only) else {
         return false;
     };
-    // SAFETY: the array has room for as many numbers, and its count shows that there is no other reference to it.
+    // SAFETY: the array owns room for as many numbers, and its count shows that there is no other reference to it.
     unsafe { std::ptr::copy_nonoverlapping(numbers.as_ptr(), place, numbers.len()) };
     true
 }
@@ -283,7 +286,8 @@ pub fn event_function(name: &str, function: Py<PyAny>, raised: &Raised) -> State
             let mut arrays = std::mem::take(&mut *kept());
             let [q, v] = arrays.of(py, state);
             let value = called_with(function.bind(py), t, q, v)?;
-            *kept() = arrays;
+            // replaced arrays are dropped without the lock
+            drop(std::mem::replace(&mut *kept(), arrays));
             let number = value.extract::<f64>().ok().filter(|x| x.is_finite());
             number.ok_or_else(|| {
                 let given = match value.extract::<f64>() {
