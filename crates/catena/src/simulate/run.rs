@@ -451,12 +451,12 @@ impl Simulation {
         if change.is_none() && !past {
             self.look_at_step();
         }
-        // a sample at a sampling instant has the new efforts, and one that may be the last follows what happens at its time
+        // a sample at a sampling instant has the new efforts; one that may be the last follows an impact, which may be found in the next step only
         let may_end = change.is_some() && !self.ends.is_empty();
-        let known = match (is_sampling, may_end) {
-            (true, _) => before(sampling),
-            (false, true) => before(reached),
-            (false, false) => reached,
+        let known = match is_sampling {
+            true => before(sampling),
+            false if may_end || !self.ends.is_empty() && reached < end => before(reached),
+            false => reached,
         };
         self.emit_up_to(known.min(reached), f64::NEG_INFINITY, samples)?;
         if let Some(event) = change {
