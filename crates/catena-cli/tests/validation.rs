@@ -266,7 +266,7 @@ fn evidence() -> String {
                 result_of("docs/peers/mjcf.md", 0),
                 result_of("docs/peers/mjcf.md", 1)
             ),
-            &["crates/catena-io/tests/mjcf.rs"],
+            &["crates/catena-io/tests/mjcf"],
             "[table](peers/mjcf.md)",
         ),
         (
