@@ -10,7 +10,7 @@ use catena::error::{Error, Place, Result};
 use catena::model::{FrameInfo, Model, embedded};
 use catena::native::{Compiled, Kernel};
 use catena::spatial::Vec3;
-use catena::{Batch, Dynamics, ModelBuilder, State};
+use catena::{Batch, Dynamics, ModelBuilder, State, thresholds};
 use catena_io::{BaseOption, ReadOptions};
 use catena_symbolic::native;
 use pyo3::prelude::*;
@@ -22,9 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 /// Threads of batches; 0 is as many as there are processors.
 pub static THREADS: AtomicUsize = AtomicUsize::new(0);
-
-/// Most degrees of freedom of a model for which code is generated: tracing takes seconds beyond.
-const MOST_COMPILED: usize = 100;
 
 /// Source of a model.
 enum Source {
@@ -135,7 +132,7 @@ impl Built {
         let made = || {
             // one state of a closed chain is computed by `ClosedChain`
             let is_closed = !self.model.constraints().is_empty();
-            if self.model.nv() > MOST_COMPILED || is_closed && !lanes {
+            if self.model.nv() > thresholds::COMPILED || is_closed && !lanes {
                 return None;
             }
             let options = native::NativeOptions {

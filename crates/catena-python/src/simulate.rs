@@ -18,7 +18,7 @@ use catena::simulate::{
     Simulation, SimulationOptions, Stop, StopKind, verified_error,
 };
 use catena::spatial::{Force, Vec3};
-use catena::{Cpu, Dynamics, Model, State};
+use catena::{Cpu, Dynamics, Model, State, thresholds};
 use catena_cli::{Chosen, Layout, arithmetic, base_motion, stops_description, stored};
 use catena_io::run::{Header, RunWriter};
 use catena_mechanism::ByFormulation;
@@ -38,9 +38,6 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// Steps between checks of the clock, where they are quick.
 const STEPS: usize = 8;
-
-/// Most degrees of freedom of a model for which code is generated.
-const MOST_COMPILED: usize = 100;
 
 /// Most models whose code is kept for the next simulation.
 const MOST_KEPT: usize = 32;
@@ -472,7 +469,8 @@ impl PyModel {
                 };
                 let kept = options.clone();
                 let drift = choices.drift(closing, &integrator)?;
-                let compiles = compile && nv <= MOST_COMPILED && Cpu::detect() != Cpu::Baseline;
+                let compiles =
+                    compile && nv <= thresholds::COMPILED && Cpu::detect() != Cpu::Baseline;
                 let compiler: catena::native::Compiler = kept_code;
                 let mut metadata = json!({
                     "made_in": "Python",
