@@ -1,11 +1,11 @@
-//! Searches of an optimum: how they end, and what an experiment that fails does to them.
+//! Searches of an optimum: what they find, how they end, what an experiment that fails does to them, and which requests are refused.
 
 use catena::error::{Error, ErrorKind, Result};
-use catena_study::{Experiment, Optimum, Study, optimize};
+use catena_study::{Experiment, Limit, Optimum, Study, optimize};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-fn study(goal: &str, rest: &str) -> Study {
+fn parsed(goal: &str, rest: &str) -> Result<Study> {
     let text = format!(
         r#"format = "catena-study/1"
 model = "stanford"
@@ -27,9 +27,14 @@ value = "last(q.b)"
 {goal}
 {rest}"#
     );
-    Study::parse(&text, Path::new("study.toml")).expect("a study")
+    Study::parse(&text, Path::new("study.toml"))
 }
 
+fn study(goal: &str, rest: &str) -> Study {
+    parsed(goal, rest).expect("a study")
+}
+
+const COBYLA: &str = "minimise = \"bowl\"\ntolerance = 1e-6";
 const SLSQP: &str = "minimise = \"bowl\"\nmethod = \"slsqp\"\ntolerance = 1e-6";
 /// The nearest point of the line x + y = 2 to (1, 2) is (0.5, 1.5).
 const LINE: &str = "[[constraint]]\nmeasure = \"sum\"\nhigh = 2";
@@ -41,6 +46,13 @@ struct Bowl {
     end: f64,
 }
 
+const BOWL: Bowl = Bowl {
+    slopes: exact,
+    end: f64::INFINITY,
+};
+/// The bottom can be computed, a part of the range cannot.
+const BROKEN: Bowl = Bowl { end: 1.5, ..BOWL };
+
 fn exact(values: &[f64]) -> Result<Vec<Vec<f64>>> {
     let (x, y) = (values[0], values[1]);
     Ok(vec![vec![2.0 * (x - 1.0), 2.0 * (y - 2.0)], vec![1.0, 1.0]])
@@ -48,7 +60,9 @@ fn exact(values: &[f64]) -> Result<Vec<Vec<f64>>> {
 
 impl Experiment for Bowl {
     fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
-        let (x, y) = (values[0], values[1]);
+        let &[x, y] = values else {
+            return Err(Error::new(ErrorKind::Input, "two values"));
+        };
         if x > self.end {
             return Err(Error::new(ErrorKind::Input, "too far"));
         }
@@ -66,11 +80,7 @@ struct Plain;
 
 impl Experiment for Plain {
     fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
-        Bowl {
-            slopes: exact,
-            end: f64::INFINITY,
-        }
-        .measure(values)
+        BOWL.measure(values)
     }
 }
 
@@ -93,13 +103,86 @@ fn expect_best(optimum: &Optimum, wanted: [f64; 2], allowed: f64) {
 }
 
 #[test]
-fn gradients_of_the_experiment_lead_to_the_bottom() {
-    let bowl = Bowl {
-        slopes: exact,
-        end: f64::INFINITY,
+fn the_bottom_of_a_bowl() {
+    let optimum = found(&BROKEN, COBYLA, "");
+    expect_best(&optimum, [1.0, 2.0], 1e-4);
+    assert!(optimum.history.len() < 200, "{}", optimum.history.len());
+    // part of the range cannot be computed, and was tried
+    assert!(optimum.history.iter().any(|point| point.measures.is_err()));
+}
+
+#[test]
+fn the_bottom_on_a_constraint() {
+    expect_best(&found(&BROKEN, COBYLA, LINE), [0.5, 1.5], 1e-3);
+}
+
+#[test]
+fn constraints_that_exclude_each_other_are_told() {
+    let rest = format!("{LINE}\n[[constraint]]\nmeasure = \"sum\"\nlow = 3");
+    let optimum = found(&BROKEN, "minimise = \"bowl\"\nevaluations = 50", &rest);
+    assert!(!optimum.is_feasible);
+    assert!(optimum.history.len() <= 51);
+}
+
+/// A start that is far from a bound does not widen it: x² = 250000 at the start, and at most 0.1 is wanted.
+#[test]
+fn a_bound_is_kept_from_a_distant_start() {
+    /// Measures x and x².
+    struct Square;
+    impl Experiment for Square {
+        fn measure(&self, values: &[f64]) -> Result<Vec<f64>> {
+            Ok(vec![values[0], values[0] * values[0]])
+        }
+    }
+    let text = r#"format = "catena-study/1"
+model = "stanford"
+[[parameter]]
+name = "x"
+path = "q.a"
+uniform = [0, 1000]
+[[measure]]
+name = "x_found"
+value = "last(q.a)"
+[[measure]]
+name = "square"
+value = "last(q.b)"
+[optimize]
+maximise = "x_found"
+tolerance = 1e-9
+[[constraint]]
+measure = "square"
+high = 0.1
+"#;
+    let study = Study::parse(text, Path::new("study.toml")).expect("a study");
+    let optimum = optimize(&study, &Square, |_| Ok(ControlFlow::Continue(()))).expect("an optimum");
+    for point in &optimum.history {
+        let measures = point.measures.as_ref().expect("measures");
+        let is_kept = measures[1] - 0.1 <= 1e-7;
+        assert_eq!(point.is_feasible(), is_kept, "{point:?}");
+    }
+    let best = best(&optimum)[0];
+    assert!(optimum.is_feasible, "{best}");
+    assert!((best - 0.1f64.sqrt()).abs() < 1e-4, "{best}");
+}
+
+#[test]
+fn a_bound_of_zero_has_a_tolerance_of_its_own() {
+    let limit = |bound, sign| Limit {
+        measure: 0,
+        bound,
+        sign,
     };
+    assert_eq!(limit(0.0, 1.0).allowed(), 1e-9);
+    assert_eq!(limit(-2.0, -1.0).allowed(), 2e-6);
+    assert_eq!(limit(0.0, 1.0).excess(&[0.5]), 0.5);
+    assert_eq!(limit(0.0, 1.0).excess(&[-0.5]), 0.0);
+    assert_eq!(limit(-2.0, -1.0).excess(&[-3.0]), 1.0);
+}
+
+#[test]
+fn gradients_of_the_experiment_lead_to_the_bottom() {
     for (rest, wanted) in [("", [1.0, 2.0]), (LINE, [0.5, 1.5])] {
-        let optimum = found(&bowl, SLSQP, rest);
+        let optimum = found(&BOWL, SLSQP, rest);
         expect_best(&optimum, wanted, 1e-4);
         let gradients = optimum.gradients.expect("SLSQP needs them");
         assert!(gradients.count > 1);
@@ -159,15 +242,11 @@ fn a_bottom_beyond_the_edge_is_approached() {
 /// A search that may not run any longer says so; COBYLA as well.
 #[test]
 fn a_search_ends_when_its_runs_are_used_up() {
-    let bowl = Bowl {
-        slopes: exact,
-        end: f64::INFINITY,
-    };
     for method in ["cobyla", "slsqp"] {
         let goal = format!(
             "minimise = \"bowl\"\nmethod = \"{method}\"\ntolerance = 1e-12\nevaluations = 4"
         );
-        let optimum = found(&bowl, &goal, "");
+        let optimum = found(&BOWL, &goal, "");
         assert_eq!(
             optimum.end, "the limit of evaluations is reached",
             "{method}"
@@ -228,6 +307,13 @@ fn an_error_of_the_record_ends_the_search() {
 }
 
 #[test]
+fn a_start_that_fails_is_told() {
+    let study = study("minimise = \"bowl\"\nstart = { x = 2 }", "");
+    let error = optimize(&study, &BROKEN, |_| Ok(ControlFlow::Continue(()))).unwrap_err();
+    assert_eq!(error.message(), "the start cannot be computed: too far");
+}
+
+#[test]
 fn a_start_that_is_no_number_is_told() {
     struct Nowhere;
     impl Experiment for Nowhere {
@@ -267,5 +353,41 @@ fn a_search_that_is_ended_keeps_its_best_point() {
         let feasible = (0..5).filter(|&k| optimum.history[k].is_feasible());
         let least = feasible.map(value).fold(f64::INFINITY, f64::min);
         assert_eq!(value(optimum.best), least, "{method}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    for (goal, rest, message) in [
+        ("minimise = \"bwl\"", "", "is not a measure"),
+        (
+            "tolerance = 1e-3",
+            "",
+            "has one of `minimise` and `maximise`",
+        ),
+        (
+            "minimise = \"bowl\"\nstart = { x = 4 }",
+            "",
+            "outside of its bounds",
+        ),
+        (
+            "minimise = \"bowl\"\ntolerance = 3",
+            "",
+            "a part of the ranges",
+        ),
+        (
+            "minimise = \"bowl\"",
+            "[[constraint]]\nmeasure = \"sum\"",
+            "has no bound",
+        ),
+        (
+            "minimise = \"bowl\"",
+            "[[constraint]]\nmeasure = \"sum\"\nlow = 3\nhigh = 2",
+            "`low` is above `high`",
+        ),
+    ] {
+        let error = parsed(goal, rest).unwrap_err();
+        assert!(error.message().contains(message), "{error}");
+        assert!(error.place().line.is_some(), "{error}");
     }
 }
