@@ -37,6 +37,23 @@ fn pendulum(dof: Dof) -> Model {
     builder.build().unwrap()
 }
 
+/// Two equal bobs on equal rods, one below the other.
+fn two_bobs(name: &str) -> ModelBuilder {
+    let mut builder = ModelBuilder::new(name);
+    builder
+        .link("upper", bob(1.5, 0.4))
+        .link("lower", bob(1.5, 0.4));
+    builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
+    builder.joint(hinge(
+        "second",
+        "upper",
+        "lower",
+        [0.0, 0.0, -0.4],
+        Dof::default(),
+    ));
+    builder
+}
+
 fn at(model: &Model, q: &[f64]) -> State {
     State::new(model, q, &vec![0.0; model.nv()]).unwrap()
 }
@@ -130,19 +147,8 @@ fn another_guess_is_tried_where_newton_stands_still() {
 /// Equal bobs and rods: ω² = (2 ± √2) g / l, shapes (1, ∓√2) of the absolute angles.
 #[test]
 fn double_pendulum() {
-    let mut builder = ModelBuilder::new("double pendulum");
-    builder
-        .link("upper", bob(1.5, 0.4))
-        .link("lower", bob(1.5, 0.4));
-    builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
-    builder.joint(hinge(
-        "second",
-        "upper",
-        "lower",
-        [0.0, 0.0, -0.4],
-        Dof::default(),
-    ));
-    let found = linear(&builder.build().unwrap(), &[0.3, -0.2]);
+    let model = two_bobs("double pendulum").build().unwrap();
+    let found = linear(&model, &[0.3, -0.2]);
     let modes = found.modes().unwrap();
     assert!(modes.symmetric && modes.residual < 1e-14);
     for (mode, sign) in modes.list.iter().zip([-1.0, 1.0]) {
@@ -350,18 +356,7 @@ fn force_elements() {
 /// Eliminated couplings: the tree with them as constraints has the linear equations of the independent freedoms.
 #[test]
 fn couplings_are_constraints() {
-    let mut builder = ModelBuilder::new("geared");
-    builder
-        .link("upper", bob(1.5, 0.4))
-        .link("lower", bob(1.5, 0.4));
-    builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
-    builder.joint(hinge(
-        "second",
-        "upper",
-        "lower",
-        [0.0, 0.0, -0.4],
-        Dof::default(),
-    ));
+    let mut builder = two_bobs("geared");
     let gear = RuleSpec::Coupling {
         terms: vec![("second".into(), 1.0), ("first".into(), -0.5)],
         offset: 0.0,
@@ -645,18 +640,7 @@ fn steady_motions_that_are_refused() {
          hint: give positions, velocities and efforts with which all velocities stay constant"
     );
     let with = |rule: RuleSpec| {
-        let mut builder = ModelBuilder::new("driven");
-        builder
-            .link("upper", bob(1.5, 0.4))
-            .link("lower", bob(1.5, 0.4));
-        builder.joint(hinge("first", "world", "upper", [0.0; 3], Dof::default()));
-        builder.joint(hinge(
-            "second",
-            "upper",
-            "lower",
-            [0.0, 0.0, -0.4],
-            Dof::default(),
-        ));
+        let mut builder = two_bobs("driven");
         builder.constraint(ConstraintSpec::new("rule", rule));
         builder.build().expect("sound")
     };
