@@ -154,6 +154,21 @@ impl catena::integrate::Mechanical for Free {
     }
 }
 
+/// Ends that are asked of a step from 0.5.
+const ENDS: [f64; 5] = [0.0, 0.5, f64::NAN, f64::NEG_INFINITY, f64::INFINITY];
+
+/// Times outside a step, at its ends and in its middle, and none.
+fn around(begin: f64, end: f64) -> [f64; 6] {
+    [
+        begin.next_down(),
+        begin,
+        0.5 * (begin + end),
+        end,
+        end.next_up(),
+        f64::NAN,
+    ]
+}
+
 /// Settings and calls that make no sense, beside those that do.
 #[test]
 fn senseless_calls_are_refused_as_recorded() {
@@ -263,19 +278,12 @@ fn senseless_calls_are_refused_as_recorded() {
         "before a step".to_string(),
         run.interpolate(&mut system, 0.4, &mut y),
     );
-    for end in [0.0, 0.5, f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
+    for end in ENDS {
         let outcome = run.step(&mut system, end).map(drop);
         add(format!("to {end}"), outcome);
     }
     let (begin, end) = (run.before().0, run.time());
-    for t in [
-        begin.next_down(),
-        begin,
-        0.5 * (begin + end),
-        end,
-        end.next_up(),
-        f64::NAN,
-    ] {
+    for t in around(begin, end) {
         let outcome = run.interpolate(&mut system, t, &mut y);
         add(format!("at {t}"), outcome);
     }
@@ -374,7 +382,7 @@ fn senseless_calls_are_refused_as_recorded() {
         "within no step".to_string(),
         bdf.interpolate(&mut decay, 0.4, &mut x),
     );
-    for end in [0.0, 0.5, f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
+    for end in ENDS {
         let outcome = bdf.step(&mut decay, end).map(drop);
         add(format!("to {end}"), outcome);
     }
@@ -387,14 +395,7 @@ fn senseless_calls_are_refused_as_recorded() {
         add(format!("of {size} s"), outcome);
     }
     let (begin, end) = (bdf.before(&mut x), bdf.time());
-    for t in [
-        begin.next_down(),
-        begin,
-        0.5 * (begin + end),
-        end,
-        end.next_up(),
-        f64::NAN,
-    ] {
+    for t in around(begin, end) {
         let outcome = bdf.interpolate(&mut decay, t, &mut x);
         add(format!("at {t}"), outcome);
     }
