@@ -32,31 +32,12 @@ pub fn pose(pose: Pose<f64>) -> Value {
     })
 }
 
-/// The unit quaternion (w, x, y, z), w ≥ 0, of a rotation: from the largest of its four components, so that nothing is lost
-/// to cancellation.
+/// The unit quaternion (w, x, y, z) of a rotation, w ≥ 0.
 pub fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
-    // four times the squares of w, x, y, z
-    let squares = [
-        1.0 + xx + yy + zz,
-        1.0 + xx - yy - zz,
-        1.0 - xx + yy - zz,
-        1.0 - xx - yy + zz,
-    ];
-    let largest = (0..4).fold(
-        0,
-        |best, k| if squares[k] > squares[best] { k } else { best },
-    );
-    let p = match largest {
-        0 => [squares[0], zy - yz, xz - zx, yx - xy],
-        1 => [zy - yz, squares[1], xy + yx, xz + zx],
-        2 => [xz - zx, xy + yx, squares[2], yz + zy],
-        _ => [yx - xy, xz + zx, yz + zy, squares[3]],
-    };
-    let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let p = rotation.to_quaternion();
     let sign = if p[0] < 0.0 { -1.0 } else { 1.0 };
     // + 0.0 turns -0 into 0
-    p.map(|x| sign * x / length + 0.0)
+    p.map(|x| sign * x + 0.0)
 }
 
 /// FNV-1a hash over the bits of numbers: shows whether a file was changed before a run is resumed.

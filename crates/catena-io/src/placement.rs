@@ -31,30 +31,6 @@ pub(crate) fn from_axis_angle(axis: Vec3<f64>, angle: f64) -> Mat3<f64> {
     ])
 }
 
-/// The unit quaternion (w, x, y, z) of a rotation.
-pub(crate) fn to_quaternion(rotation: Mat3<f64>) -> [f64; 4] {
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
-    // 4 times the square of each component; the largest is the divisor
-    let squares = [
-        1.0 + xx + yy + zz,
-        1.0 + xx - yy - zz,
-        1.0 - xx + yy - zz,
-        1.0 - xx - yy + zz,
-    ];
-    let largest = (0..4).fold(
-        0,
-        |best, k| if squares[k] > squares[best] { k } else { best },
-    );
-    let four = match largest {
-        0 => [squares[0], zy - yz, xz - zx, yx - xy],
-        1 => [zy - yz, squares[1], xy + yx, xz + zx],
-        2 => [xz - zx, xy + yx, squares[2], yz + zy],
-        _ => [yx - xy, xz + zx, yz + zy, squares[3]],
-    };
-    let length = four.iter().map(|x| x * x).sum::<f64>().sqrt();
-    four.map(|x| x / length)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,7 +66,7 @@ mod tests {
         for k in 0..200 {
             let k = f64::from(k);
             let rotation = from_rpy([0.31 * k, 0.17 * k - 3.0, 0.05 * k * k]);
-            let again = Mat3::from_quaternion(to_quaternion(rotation));
+            let again = Mat3::from_quaternion(rotation.to_quaternion());
             for entry in (again - rotation).rows().as_flattened() {
                 assert!(entry.abs() < 1e-15, "{rotation:?}");
             }

@@ -28,29 +28,9 @@ pub fn u32s(values: impl IntoIterator<Item = u32>) -> String {
 
 /// The unit quaternion (w, x, y, z) of a rotation, w ≥ 0.
 pub fn quaternion(rotation: Mat3<f64>) -> [f64; 4] {
-    let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = rotation.rows();
-    // four times the squares of w, x, y, z
-    let squares = [
-        1.0 + xx + yy + zz,
-        1.0 + xx - yy - zz,
-        1.0 - xx + yy - zz,
-        1.0 - xx - yy + zz,
-    ];
-    let mut largest = 0;
-    for k in 1..4 {
-        if squares[k] > squares[largest] {
-            largest = k;
-        }
-    }
-    let p = match largest {
-        0 => [squares[0], zy - yz, xz - zx, yx - xy],
-        1 => [zy - yz, squares[1], xy + yx, xz + zx],
-        2 => [xz - zx, xy + yx, squares[2], yz + zy],
-        _ => [yx - xy, xz + zx, yz + zy, squares[3]],
-    };
-    let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let p = rotation.to_quaternion();
     let sign = if p[0] < 0.0 { -1.0 } else { 1.0 };
-    p.map(|x| sign * x / length)
+    p.map(|x| sign * x)
 }
 
 /// Position and quaternion: x, y, z, qw, qx, qy, qz.

@@ -6,7 +6,7 @@
 use super::body::{Bodies, Body, unused};
 use super::joint::{Joint, Kind};
 use crate::BaseOption;
-use crate::placement::{from_axis_angle, to_quaternion};
+use crate::placement::from_axis_angle;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{
     AxisPair, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec, JointKind, JointSpec, LinkSpec,
@@ -174,7 +174,7 @@ impl Joint {
         // initial states are MuJoCo's; the position of a free joint is that of the body in the world
         if self.kind == Kind::Free {
             spec.start = at.translation.to_array().to_vec();
-            spec.start.extend(to_quaternion(at.rotation));
+            spec.start.extend(at.rotation.to_quaternion());
         } else {
             if self.reference != 0.0 {
                 spec.start = vec![self.reference];

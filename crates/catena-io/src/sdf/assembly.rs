@@ -6,7 +6,6 @@ use super::joint::{Connection, Gearbox, Joint};
 use super::link::Link;
 use crate::BaseOption;
 use crate::element_tree::Node;
-use crate::placement::to_quaternion;
 use catena::error::{Error, ErrorKind, Result};
 use catena::model::{
     ActuatorSpec, AxisPair, ConstraintSpec, Dof, ForceAxes, ForceRule, ForceSpec, FrameSpec,
@@ -232,7 +231,7 @@ fn ground(
             joint.parent_from_joint = at;
         } else if at != Pose::identity() {
             joint.start = at.translation.to_array().to_vec();
-            joint.start.extend(to_quaternion(at.rotation));
+            joint.start.extend(at.rotation.to_quaternion());
         }
         builder.assumptions.push(format!(
             "root link `{link}` is joined to the ground by a {kind} joint (`{name}` was added)"

@@ -5,7 +5,6 @@
 //! closed by a hinge becomes two points on its axis, a coupling of more than two coordinates a fixed tendon.
 
 use super::{Attributes, Refused, Xml, at_joints, compensated_weights, numbers, vector};
-use crate::placement::to_quaternion;
 use catena::error::Result;
 use catena::model::{
     ActuatorSpec, ConstraintSpec, Dof, JointKind, JointSpec, LinkSpec, ModelBuilder, RuleSpec,
@@ -498,6 +497,6 @@ fn placement(attributes: &mut Attributes<'_>, at: Pose<f64>) {
         attributes.push(("pos", vector(at.translation)));
     }
     if at.rotation != Mat3::identity() {
-        attributes.push(("quat", numbers(&to_quaternion(at.rotation))));
+        attributes.push(("quat", numbers(&at.rotation.to_quaternion())));
     }
 }

@@ -181,6 +181,36 @@ impl<S: Scalar> Mat3<S> {
     }
 }
 
+impl Mat3<f64> {
+    /// The unit quaternion (w, x, y, z) of a rotation, body → parent: computed from its largest component, which is positive, so that nothing is lost to
+    /// cancellation.
+    pub fn to_quaternion(self) -> [f64; 4] {
+        let [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]] = self.rows();
+        // four times the squares of w, x, y, z
+        let squares = [
+            1.0 + xx + yy + zz,
+            1.0 + xx - yy - zz,
+            1.0 - xx + yy - zz,
+            1.0 - xx - yy + zz,
+        ];
+        let mut largest = 0;
+        for k in 1..4 {
+            if squares[k] > squares[largest] {
+                largest = k;
+            }
+        }
+        // four times their products with the largest
+        let p = match largest {
+            0 => [squares[0], zy - yz, xz - zx, yx - xy],
+            1 => [zy - yz, squares[1], xy + yx, xz + zx],
+            2 => [xz - zx, xy + yx, squares[2], yz + zy],
+            _ => [yx - xy, xz + zx, yz + zy, squares[3]],
+        };
+        let length = p.iter().map(|x| x * x).sum::<f64>().sqrt();
+        p.map(|x| x / length)
+    }
+}
+
 impl<S: Scalar> Mul<Vec3<S>> for Mat3<S> {
     type Output = Vec3<S>;
     #[inline(always)]
@@ -506,6 +536,31 @@ impl<S: Scalar> Sym3<S> {
             xy: self.xz,
             xz: self.yz,
             yz: self.xy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every component is the largest once, and has either sign.
+    #[test]
+    fn quaternions_of_rotations() {
+        for largest in 0..4 {
+            for signs in 0..16 {
+                let mut p = [0.1, 0.3, 0.5, 0.0];
+                p[3] = (1.0f64 - 0.35).sqrt();
+                p.rotate_right(largest);
+                for (k, x) in p.iter_mut().enumerate() {
+                    *x *= if signs >> k & 1 == 0 { 1.0 } else { -1.0 };
+                }
+                let found = Mat3::from_quaternion(p).to_quaternion();
+                let turned = p[(3 + largest) % 4].signum();
+                for (found, expected) in found.iter().zip(p) {
+                    assert!((found - turned * expected).abs() < 1e-15, "{p:?} {found:?}");
+                }
+            }
         }
     }
 }
