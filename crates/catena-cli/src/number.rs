@@ -3,7 +3,7 @@
 use catena::elementary;
 use catena::error::{Error, ErrorKind, Result};
 use catena::state::needed_and_given;
-use std::f64::consts::PI;
+use catena_io::angle;
 
 /// A number as typed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,44 +16,12 @@ pub struct Typed {
 
 /// Reads a finite number, or an angle such as `90deg`, `0.5rad`, `pi/2`, `-3*pi/4`, `2pi`.
 pub fn parse(text: &str) -> Option<Typed> {
-    let text = text.trim();
-    let angle = |value| Typed {
+    let angle = angle::parse(text);
+    let value = angle.or_else(|| text.trim().parse().ok())?;
+    value.is_finite().then_some(Typed {
         value,
-        is_angle: true,
-    };
-    if let Some(degrees) = text.strip_suffix("deg").or(text.strip_suffix('°')) {
-        return plain(degrees).map(|x| angle(x.to_radians()));
-    }
-    let (rest, radians) = match text.strip_suffix("rad") {
-        Some(rest) => (rest.trim(), true),
-        None => (text, false),
-    };
-    match rest.split_once("pi") {
-        Some((before, after)) => multiple_of_pi(before.trim(), after.trim()).map(angle),
-        None if radians => plain(rest).map(angle),
-        None => plain(rest).map(|value| Typed {
-            value,
-            is_angle: false,
-        }),
-    }
-}
-
-fn multiple_of_pi(before: &str, after: &str) -> Option<f64> {
-    let factor = match before {
-        "" | "+" => 1.0,
-        "-" => -1.0,
-        written => plain(written.strip_suffix('*').unwrap_or(written))?,
-    };
-    let divisor = match after.strip_prefix('/') {
-        Some(written) => plain(written)?,
-        None if after.is_empty() => 1.0,
-        None => return None,
-    };
-    Some(factor * PI / divisor).filter(|x| x.is_finite())
-}
-
-fn plain(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|x: &f64| x.is_finite())
+        is_angle: angle.is_some(),
+    })
 }
 
 /// The error for text that is not a number.
@@ -151,6 +119,7 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f64::consts::PI;
 
     #[test]
     fn typed_numbers() {

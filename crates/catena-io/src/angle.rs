@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 /// Radians of an angle such as `90deg`, `0.5rad`, `pi/2`, `-3*pi/4` or `2pi`; none if it is not one, or has no unit.
-pub(crate) fn parse(text: &str) -> Option<f64> {
+pub fn parse(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Some(degrees) = text.strip_suffix("deg").or(text.strip_suffix('°')) {
         return number(degrees).map(f64::to_radians);

@@ -24,7 +24,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod access;
-mod angle;
+pub mod angle;
 pub mod arrays;
 pub mod document;
 pub mod drawing;
