@@ -188,10 +188,7 @@ impl StoredRun {
                     let numbers: Vec<f64> = block.iter().flat_map(|&k| self.run.row(k)).collect();
                     writer.block(&numbers, &[])?;
                 }
-                match &self.run.audit {
-                    Some(audit) => writer.finish(audit),
-                    None => Ok(()),
-                }
+                writer.finish(&self.audit)
             })
             .map_err(|error| raise_as(py, "InputError", &error))
         })
