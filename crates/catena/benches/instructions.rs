@@ -103,7 +103,7 @@ mod step {
         }
     }
 
-    /// Lets the process go on, and says by which signal it stopped; an error if it ended.
+    /// Lets the process continue, and says by which signal it stopped; an error if it ended.
     fn go(process: i32, request: i64) -> Result<i32, String> {
         let mut status = 0;
         // SAFETY: the process is a stopped child of this one, traced by it; `status` is there to be written.

@@ -24,7 +24,7 @@ use std::path::Path;
 /// A result: a vector, or up to three matrices by rows.
 type Parts<'a> = [&'a [f64]; 3];
 
-/// A batch writes about so many numbers at most, 1 MB, unless one register of states has more: a single state's results stay in the
+/// A batch writes at most about this many numbers, 1 MB, unless one register of states has more: a single state's results stay in the
 /// caches, and so may a batch's.
 const MOST_RESULTS: usize = 1 << 17;
 
@@ -395,7 +395,7 @@ fn find(call: &str) -> Done<(Call, usize)> {
     }
 }
 
-/// The model of a tree file (the format is told in peers/speed_models.py). Chains are taken from the embedded models instead, by the
+/// The model of a tree file (the format is described in peers/speed_models.py). Chains are taken from the embedded models instead, by the
 /// file's name: that the two are the same shows when results are compared.
 fn read_tree(path: &Path) -> Done<Model> {
     let name = path.file_stem().and_then(|n| n.to_str()).unwrap_or("tree");

@@ -3,7 +3,7 @@
 //! `cargo bench -p catena --bench simulation` drops the Stanford arm and a chain of seven revolute joints from a tilted pose and
 //! follows them with DOP853 at rtol 1e-8: once the integration alone, once a whole [`Simulation`] with a sample and a look of the
 //! auditor every 0.01 s, both with code compiled for the model; and the integration with the general recursion. The code is made
-//! before, and how long that took is told. Times are the best of many runs on one core. A machine is noisy: compare numbers of one
+//! before, and how long that took is printed. Times are the best of many runs on one core. A machine is noisy: compare numbers of one
 //! run.
 //!
 //! `-- --json` prints the same for programs (`peers/run.sh simulation` asks so), `-- --model NAME` takes one of the models,

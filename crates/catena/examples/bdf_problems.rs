@@ -1,7 +1,7 @@
 //! Runs the implicit problems of the tests at several tolerances and prints what they cost and how exact they are, one line per
 //! run: `problem, relative tolerance, steps, residuals, linearizations, error failures, convergence failures, error`.
 //!
-//! `peers/bdf_witness.py` sets IDA beside it.
+//! `peers/bdf_witness.py` compares it with IDA.
 
 #[path = "../tests/implicit_problems/mod.rs"]
 mod implicit_problems;

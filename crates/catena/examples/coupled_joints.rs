@@ -11,7 +11,7 @@ use catena::spatial::{Pose, Sym3, Vec3};
 use catena::{Dynamics, Error, Model, ModelBuilder, State};
 use std::time::Instant;
 
-/// How often everything is measured.
+/// Number of times that everything is measured.
 const ROUNDS: usize = 5;
 
 /// Time this thread has run, s.

@@ -12,7 +12,7 @@ use catena::simulate::{Inputs, Integrator, Simulation, SimulationOptions};
 use catena::{Error, State};
 use std::time::Instant;
 
-/// How often everything is measured.
+/// Number of times that everything is measured.
 const ROUNDS: usize = 5;
 
 /// Time this thread has run, s.

@@ -60,7 +60,7 @@ const GOOD: f64 = 1e-10;
 /// Where x exceeds the scale given by b by this factor, it diverges.
 const RUNAWAY: f64 = 1e12;
 
-/// Most steps of (2).
+/// Maximum number of steps of (2).
 const MOST_STEPS: usize = 60;
 
 impl BoxProblem<'_> {

@@ -504,7 +504,7 @@ fn what_cannot_be_is_refused_with_numbers() {
     );
 }
 
-/// From a rough guess the four-bar closes with its crank held; of its two branches the guess chooses; an impossible one is told.
+/// From a rough guess the four-bar closes with its crank held; the guess chooses one of its two branches; an impossible one is reported.
 #[test]
 fn assembly_finds_branches_and_tells_what_cannot_close() {
     let model = embedded::model("four-bar-1").expect("embedded");

@@ -588,7 +588,7 @@ fn drivers_turn_against_friction() {
     );
 }
 
-/// Velocities that open a loop are refused, and what projection moves is told.
+/// Velocities that open a loop are refused, and what projection moves is reported.
 #[test]
 fn velocities_that_open_a_loop_are_refused() {
     let (model, start) = crank_rocker([0.0; 3]);

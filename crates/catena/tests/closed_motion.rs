@@ -189,7 +189,7 @@ fn slider_crank_starts_as_published() {
     run(&model, &state, 5.0, 1e-10);
 }
 
-/// A motor turns the crank as told, does the work that the energies need, and Baumgarte's equations give the same motion.
+/// A motor turns the crank as prescribed, does the work that the energies need, and Baumgarte's equations give the same motion.
 #[test]
 fn drivers_do_their_work() {
     let mut builder = embedded::builder("four-bar-1").expect("embedded");

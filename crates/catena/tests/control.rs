@@ -519,7 +519,7 @@ fn friction_lets_go_at_a_sampling_instant() {
     }
 }
 
-/// A run that goes on from a checkpoint has the same bits, and the same account of its actuators.
+/// A run that continues from a checkpoint has the same bits, and the same account of its actuators.
 #[test]
 fn resume_gives_the_same_bits() {
     let model = drive(Some(1.0), 0.01);

@@ -45,8 +45,8 @@ fn a_disturbed_row_is_assembled_again() {
     assert_eq!(found.freedoms, 1);
 }
 
-/// The same change by the dense decomposition of a row short enough for it, and by sparse products of the longer row: of parallelograms with equal guesses
-/// the nearest accelerations are those of each alone.
+/// The nearest consistent accelerations, by sparse products because the row is too long for the dense decomposition, against their closed form:
+/// every body has the mean of the guesses, each with its sign.
 #[test]
 fn accelerations_are_the_nearest_consistent_ones() {
     let (model, state) = parallelograms(MANY, -1.0, 0.5);

@@ -1,4 +1,4 @@
-//! Equations that the papers print wrongly: each is computed as printed and as corrected, beside a method that knows nothing of either.
+//! Equations that the papers print wrongly: each is computed as printed and as corrected, next to a method that knows nothing of either.
 //!
 //! The corrected form holds to round-off, and the printed one is off by much more than that. docs/theory has the tables, and says how
 //! each misprint is known; `cargo test -p catena --test misprints -- --nocapture` prints by how much the printed forms are off.

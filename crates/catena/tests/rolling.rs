@@ -308,7 +308,7 @@ fn a_wobbling_disk_keeps_its_energy() {
     }
 }
 
-/// The same disk by heading, lean and spin moves alike.
+/// The disk moves the same with heading, lean and spin as coordinates as with a quaternion.
 #[test]
 fn the_disk_moves_alike_in_other_coordinates() {
     let (free, angles) = (free_disk(), model("rolling-disk"));
@@ -508,7 +508,7 @@ impl UserConstraint for Edge {
     }
 }
 
-/// Rows of the user's own say the same, and corrections of positions do not regard them.
+/// User-defined rows give the accelerations of the model's own constraint, and corrections of positions ignore both.
 #[test]
 fn rows_in_rust_are_those_of_the_model() {
     let own = model("sleigh");
@@ -629,7 +629,7 @@ fn states_that_slip_are_refused_or_made_to_roll() {
     assert!(motion.accelerations[1] < -1.0);
 }
 
-/// What is wrong is told by name.
+/// Impossible constraints are rejected, and the message says what is wrong.
 #[test]
 fn impossible_constraints_are_told() {
     let refused = |rule: RuleSpec, words: &str| {

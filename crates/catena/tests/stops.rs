@@ -250,7 +250,7 @@ fn a_pendulum_leaves_its_wall_when_the_load_reverses() {
     }
 }
 
-/// Impacts accumulate at t = √(2h/g) (1 + e)/(1 − e): there the ball is at rest, all its energy is lost, and the run goes on.
+/// Impacts accumulate at t = √(2h/g) (1 + e)/(1 − e): there the ball is at rest, all its energy is lost, and the run continues.
 #[test]
 fn an_accumulation_of_impacts_ends_in_rest() {
     let h = 0.5f64;
@@ -821,7 +821,7 @@ fn a_restart_goes_on_with_its_stops() {
 }
 
 /// A run that ends with an impact at the time of a sample ends with the velocity after it; one restored after that has ended, too, and
-/// one restored from before has not.
+/// one restored from a time before has not ended.
 #[test]
 fn the_last_sample_follows_an_impact() {
     let model = carts([Some((-1.0, 1.0)), None], [0.5, 0.0]);

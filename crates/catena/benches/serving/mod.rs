@@ -1,5 +1,5 @@
-//! What the benches beside the peers share: orders from standard input, files of states, and the clock. `peers/speed/engine.h` has the
-//! orders and the format of the files, which the programs of the other engines use too.
+//! What the benches that are compared with the peers share: orders from standard input, files of states, and the clock. `peers/speed/engine.h`
+//! has the orders and the format of the files, which the programs of the other engines use too.
 
 use catena::Model;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! What machine code made for a model needs of the processor: how it is called, and the sines that it is given.
+//! What machine code compiled for a model needs from the processor: how it is called, and the sines that it is given.
 
 #[cfg(target_arch = "x86_64")]
 use super::cpu::{Cpu, with_avx2};

@@ -34,11 +34,11 @@ use crate::state::{State, StateView};
 use sharp::Sharp;
 use std::sync::Arc;
 
-/// Most rows that are decomposed together where singular values, shared loads or minimum-norm changes are requested, at O(n m²). With more rows
-/// assembly and consistent accelerations use sparse products instead, and commands omit what needs all rows at once.
+/// Maximum number of rows that are decomposed together where singular values, shared loads or minimum-norm changes are requested, at O(n m²). With
+/// more rows assembly and consistent accelerations use sparse products instead, and commands omit what needs all rows at once.
 pub const DENSE_ROWS: usize = 500;
 
-/// Most numbers of a matrix of all rows: 2 GB.
+/// Maximum number of entries of a matrix of all rows: 2 GB.
 const MOST_NUMBERS: f64 = 2.5e8;
 
 /// Rejects a matrix that does not fit into memory.

@@ -86,7 +86,7 @@ pub struct Search {
     pub limits: bool,
     /// Tolerance of the residual, m and rad.
     pub tolerance: f64,
-    /// Most iterations.
+    /// Maximum number of iterations.
     pub iterations: usize,
     /// Time, on which drivers of a closed chain depend.
     pub time: f64,

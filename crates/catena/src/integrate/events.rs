@@ -35,7 +35,7 @@ pub struct Event {
     pub rising: bool,
 }
 
-/// Most parts of a step where dense output costs no evaluation of the dynamics.
+/// Maximum number of parts of a step where dense output costs no evaluation of the dynamics.
 pub(super) const MOST_PARTS: usize = 4096;
 /// The parts of a step are not halved more often than this.
 const DEEPEST: usize = 20;
@@ -49,7 +49,7 @@ pub(super) struct Step {
     pub end: f64,
     /// Initial number of parts; none if only its end and the samples are examined.
     pub parts: usize,
-    /// Most parts, including halved ones.
+    /// Maximum number of parts, including halved ones.
     pub most: usize,
     /// Time between samples, s: their times are multiples of it.
     pub interval: f64,
@@ -911,7 +911,7 @@ mod tests {
         }
     }
 
-    /// A function that is exactly zero at one of the points of a step and has another zero beside it: both are found, in either order.
+    /// A function that is exactly zero at one of the points of a step and has another zero next to it: both are found, in either order.
     #[test]
     fn zeros_at_the_points_of_a_step_hide_no_others() {
         let nodes = [-1.0, -NODE, 0.0, NODE, 1.0].map(|x| 0.5 * 1.0 + 0.5 * x);

@@ -14,7 +14,7 @@ use super::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::check_length;
 
-/// Most parts of a step where every point within it costs a separate step.
+/// Maximum number of parts of a step where every point within it costs a separate step.
 const MOST_PARTS: usize = 64;
 
 /// Number of steps that a step represents if it is examined, by its number from 1; none if it is not: the first hundred are, one in ten of

@@ -291,7 +291,7 @@ impl Default for Tolerances {
 pub struct IntegratorOptions {
     /// Error allowed in a step.
     pub tolerances: Tolerances,
-    /// No step is larger, s.
+    /// Maximum step size, s.
     pub max_step: f64,
     /// A step that would have to be smaller is an error, s; the spacing of numbers at the time reached is a limit in any case.
     pub min_step: f64,

@@ -99,7 +99,7 @@ pub(super) fn weigh<const N: usize>(sum: &mut [f64], parts: [(f64, &[f64]); N]) 
 pub(super) struct Memory {
     pub last: Vec<f64>,
     pub before: Vec<f64>,
-    /// How many previous steps are stored, at most 2.
+    /// Number of previous steps stored, at most 2.
     pub steps: u64,
 }
 

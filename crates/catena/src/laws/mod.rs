@@ -82,7 +82,7 @@ impl LawResult {
         self.verdict() == Verdict::Holds
     }
 
-    /// Does the condition number of the model allow residuals that confirm nothing? An unknown condition number excuses none.
+    /// Whether the model is so ill-conditioned that a residual is inconclusive; never, if the condition number is unknown.
     fn is_ill_conditioned(&self) -> bool {
         self.tolerance > DECIDED && self.tolerance.is_finite()
     }

@@ -13,9 +13,9 @@ pub struct ActuatorSpec {
     pub gear: f64,
     /// Inertia of the rotor about its own axis, kg·m²: adds gear² times itself to the armature of the joint.
     pub rotor_inertia: f64,
-    /// Largest effort, N·m or N; none for the joint's own limit, if it has one.
+    /// Largest effort, N·m or N; `None` means the joint's own limit applies, if it has one.
     pub max_effort: Option<f64>,
-    /// Largest speed, rad/s or m/s; none for the joint's own.
+    /// Largest speed, rad/s or m/s; `None` means the joint's own limit applies, if it has one.
     pub max_velocity: Option<f64>,
     /// Time constant T of its effort, T τ̇ = u − τ, s; 0 for an effort without lag.
     pub lag: f64,

@@ -58,7 +58,7 @@ pub(super) fn four_bar(n: usize) -> ModelBuilder {
 }
 
 /// Bricard's mechanism: five rods of 1 m and 1 kg with a square section of 0.1 m, six revolute joints whose axes are y, z, x, y,
-/// z, x at the corners of a cube; the ground closes the loop. Counting gives no degree of freedom, but it has one. With all
+/// z, x at the corners of a cube; the ground closes the loop. Grübler's formula gives 0 degrees of freedom; it has one. With all
 /// coordinates zero it is closed.
 pub(super) fn bricard() -> ModelBuilder {
     let mut builder = ModelBuilder::new("bricard");

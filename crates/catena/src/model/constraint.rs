@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// A constraint as the user named it.
 #[derive(Clone, Debug)]
 pub struct ConstraintSpec {
-    /// Name, different from those of other constraints and joints.
+    /// Name, unique among constraints and joints.
     pub name: String,
     /// Its condition.
     pub rule: RuleSpec,
@@ -135,7 +135,7 @@ pub struct ContactSpec {
     pub normal: Vec3<f64>,
     /// Centre of the wheel or sphere in the child's link frame, m.
     pub centre: Vec3<f64>,
-    /// Axis of the wheel in the child's axes, of any length; none for a sphere.
+    /// Axis of the wheel in the child's axes, of any length; `None` means a sphere.
     pub axis: Option<Vec3<f64>>,
     /// Radius of the wheel's edge or of the sphere, m.
     pub radius: f64,

@@ -125,7 +125,7 @@ impl Family {
         &self.reduced
     }
 
-    /// How many numbers vary.
+    /// Number of values that vary.
     pub fn parameter_count(&self) -> usize {
         self.varied.len()
     }

@@ -37,7 +37,7 @@ pub enum SensorRule {
     ForceTorque {
         /// The joint; not a fixed one.
         joint: String,
-        /// The link or frame in whose axes, and about whose origin, it measures; none for the joint's child.
+        /// The link or frame in whose axes, and about whose origin, it measures; `None` means the joint's child.
         frame: Option<String>,
     },
 }

@@ -59,9 +59,9 @@ pub struct DofInfo {
     pub stop_stiffness: f64,
     /// Damping of a soft limit.
     pub stop_damping: f64,
-    /// Largest speed, where given.
+    /// Speed limit, if given.
     pub max_velocity: Option<f64>,
-    /// Largest effort, where given.
+    /// Effort limit, if given.
     pub max_effort: Option<f64>,
 }
 

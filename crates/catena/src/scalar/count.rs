@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// How many operations of each kind a computation took.
+/// Number of operations of each kind in a computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Additions and subtractions.

@@ -334,7 +334,7 @@ fn sin_cos_in_range<V: Vector>(x: Wide<V>) -> (Wide<V>, Wide<V>) {
     (Wide(sin), Wide(cos))
 }
 
-/// Sine and cosine where some angles are too large or non-finite: these are computed on their own, the others as in a register without
+/// Sine and cosine where some angles are too large or non-finite: these lanes are computed separately, the others as in a register without
 /// such neighbours, bit for bit.
 #[cold]
 #[inline(never)]

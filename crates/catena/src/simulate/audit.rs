@@ -128,13 +128,13 @@ pub struct Stopped {
     pub unit: &'static str,
     /// Is the stop soft?
     pub is_soft: bool,
-    /// How often it struck a rigid stop or touched a soft one.
+    /// Number of times that it struck a rigid stop or touched a soft one.
     pub impacts: u64,
     /// Largest speed with which it did so.
     pub hardest: f64,
     /// Energy lost in its impacts on rigid stops, J.
     pub lost: f64,
-    /// How often it came to rest against a rigid stop.
+    /// Number of times that it came to rest against a rigid stop.
     pub rests: u64,
     /// How long it rested there, or touched a soft stop, in all, s.
     pub duration: f64,
@@ -151,7 +151,7 @@ impl Stopped {
     }
 }
 
-/// Errors of a sample in the laws of mechanics.
+/// Residuals of the laws of mechanics at a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
     /// Energy − energy at the start − work + dissipated, J.
@@ -212,7 +212,7 @@ struct Phase {
     order: i32,
     /// Σ δ a, Σ a², Σ v² of each freedom.
     sums: Vec<[f64; 3]>,
-    /// How many steps they represent.
+    /// Number of steps that they represent.
     steps: f64,
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct Halved<'a> {
     pub before: &'a [f64],
     pub after: &'a [f64],
     pub twice: &'a [f64],
-    /// How many steps it represents.
+    /// Number of steps that it represents.
     pub weight: f64,
 }
 
@@ -296,7 +296,7 @@ struct Start {
 }
 
 impl Start {
-    /// Largest momentum with velocities of 1.
+    /// Momentum scale: largest momentum at unit velocities.
     fn unit_momentum(&self) -> f64 {
         (2.0 * self.mass * self.unit_kinetic).max(0.0).sqrt()
     }

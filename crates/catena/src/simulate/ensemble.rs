@@ -533,7 +533,7 @@ impl Ensemble {
     }
 }
 
-/// Most numbers that an ensemble records: 8 GB.
+/// Maximum number of values that an ensemble records: 8 GB.
 const MOST_NUMBERS: usize = 1 << 30;
 
 /// Result of a member that ran on its own.

@@ -11,7 +11,7 @@ use crate::spatial::{Force, Vec3};
 use crate::state::State;
 use crate::trajectory::Reference;
 
-/// Numbers over time, linear between the instants given, constant before the first and after the last.
+/// Piecewise-linear time series, constant outside its range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     times: Vec<f64>,
@@ -154,7 +154,7 @@ pub struct Inputs {
     /// Actuators that the controller's efforts pass through: other joints get none, limits hold, lags delay. None: every
     /// freedom gets the controller's effort.
     pub actuators: Option<Vec<Actuator>>,
-    /// How often the controller runs, in Hz, with its efforts held in between; none: it is continuous.
+    /// How often the controller runs, in Hz, with its efforts held in between; `None` means it is continuous.
     pub rate: Option<f64>,
     /// Wrenches on frames, constant in world axes.
     pub wrenches: Vec<FrameWrench>,

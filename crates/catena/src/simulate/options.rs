@@ -13,14 +13,14 @@ pub enum Integrator {
         method: Method,
         /// The tolerances.
         tolerances: Tolerances,
-        /// No step is longer than this, s.
+        /// Maximum step size, s.
         max_step: f64,
     },
     /// Implicit: backward differentiation formulas with variable step and order that satisfy the tolerances. For stiff joints.
     Bdf {
         /// The tolerances.
         tolerances: Tolerances,
-        /// No step is longer than this, s.
+        /// Maximum step size, s.
         max_step: f64,
         /// Highest order, 1 to 5.
         max_order: usize,

@@ -46,7 +46,7 @@ pub struct Sample {
     pub work: f64,
     /// Energy lost to damping, friction and stops so far, J.
     pub dissipated: f64,
-    /// Errors in the laws of mechanics.
+    /// Residuals of energy balance, inverse dynamics and momentum balance.
     pub errors: Errors,
     /// Wrenches on the bodies 0…n by inputs, in body axes about the bodies' origins; empty if there are none.
     pub external: Vec<Force<f64>>,

@@ -238,7 +238,7 @@ fn midpoint_iterates_independently_of_the_scale() {
     }
 }
 
-/// The oscillator with so many integrals that stay zero, and one that is hard.
+/// The oscillator with this many integrals that stay zero, and one that is hard.
 struct Accompanied {
     zeros: usize,
     hard: bool,

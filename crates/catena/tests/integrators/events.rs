@@ -260,7 +260,7 @@ impl Mechanical for Levels {
     }
 }
 
-/// How often the two functions change sign along values at many times.
+/// Number of sign changes of the two functions along values at many times.
 fn changes(values: &[[f64; 2]]) -> [usize; 2] {
     [0, 1].map(|k| {
         let signs = values.windows(2);
@@ -324,7 +324,7 @@ fn no_passage_within_a_step_is_missed() {
     }
 }
 
-/// Steps of one size miss no passage either; where none is near, watching costs no evaluation.
+/// Fixed steps miss no passage either; where none is near, watching costs no evaluation.
 #[test]
 fn no_passage_within_a_step_of_one_size_is_missed() {
     for method in FixedMethod::ALL {

@@ -213,7 +213,7 @@ fn an_implicit_step_that_does_not_converge_is_an_error() {
     );
 }
 
-/// Impossible between t = 1 and the moment somebody mends it.
+/// Impossible between t = 1 and the moment it is mended.
 struct Mended(bool);
 
 impl System for Mended {
@@ -231,7 +231,7 @@ impl System for Mended {
 }
 
 /// After a step that could not be made, the integrator is as before it: time, solution and the size it would have tried. Tried again
-/// it fails in the same words; once the system is mended it goes on with steps of the old size.
+/// it fails in the same words; once the system is mended it continues with steps of the old size.
 #[test]
 fn a_step_that_failed_leaves_no_trace() {
     let mut system = Mended(false);

@@ -49,7 +49,7 @@ const DEPENDENT: f64 = 1e-13;
 /// A row below this fraction of the largest counts as zero.
 const NOTHING: f64 = 1e-18;
 
-/// Most corrections of a solution.
+/// Maximum number of corrections of a solution.
 const REFINEMENTS: usize = 3;
 
 /// Factors of I and of all loops at one configuration, and the last solution.

@@ -25,7 +25,7 @@ pub struct CompleteOrthogonal<S = f64> {
     b: Vec<S>,
     pivot: Vec<usize>,
     diagonal: Vec<S>,
-    /// Largest column that was dropped.
+    /// Norm of the largest column dropped as dependent.
     dropped: S,
     /// Rᵀ by columns of length `width`, then reflections and T.
     t: Vec<S>,

@@ -81,7 +81,7 @@ pub(super) struct Plan {
     pub eta: usize,
     pub freed: usize,
     pub matrix: usize,
-    /// Most rows of one constraint.
+    /// Largest number of rows of one constraint.
     pub widest: usize,
     /// Approximate number of multiplications of a factorization.
     pub cost: f64,

@@ -248,7 +248,7 @@ impl<S: Scalar> Relative<S> {
         rows
     }
 
-    /// Translation along z in step with the rotation about z.
+    /// Translation along z proportional to the rotation about z.
     fn screw(&self, pitch: S) -> Row<S> {
         let half = S::constant(0.5);
         let c = self.entry(0, 0).plus(self.entry(1, 1)).scaled(half);

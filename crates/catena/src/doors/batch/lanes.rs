@@ -138,7 +138,7 @@ pub(crate) struct Io<V: Vector> {
     pub still: bool,
 }
 
-/// One kind of register of one thread.
+/// Workspace of one thread for one register type.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneWork<V: Vector> {
     pub io: Io<V>,

@@ -110,8 +110,7 @@ impl<V: Vector> Squares<V> {
         }
     }
 
-    /// Stores registers to the results of as many states as `out` has room for, at most one register of them. Returns `bad`,
-    /// with NaN where a number is non-finite.
+    /// Stores one register of results, or as many states as fit in `out`. Returns `bad`, with NaN where a number is non-finite.
     #[allow(unsafe_code)]
     #[inline(always)]
     pub fn write(&self, from: &mut [Wide<V>], out: &mut [f64], mut bad: Wide<V>) -> Wide<V> {

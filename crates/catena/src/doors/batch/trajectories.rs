@@ -366,7 +366,7 @@ impl<'a, V: Vector> Runs<'a, V> {
         })
     }
 
-    /// Why a trajectory ends at a time: the error of dynamics at a state near it, or else `otherwise`.
+    /// Reason why a trajectory ends at this time: the error of dynamics at a state near it, or else `otherwise`.
     fn explain(
         &self,
         trajectory: usize,

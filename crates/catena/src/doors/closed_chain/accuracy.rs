@@ -14,7 +14,7 @@ use crate::scalar::DoubleDouble;
 use crate::spatial::Force;
 use crate::state::{Base, State, StateView};
 
-/// Most corrections; with factors in `f64` each gains at least a few digits, except next to a singular position.
+/// Maximum number of refinements; with factors in `f64` each gains at least a few digits, except next to a singular position.
 const MOST: usize = 40;
 
 /// Errors of accelerations, relative to the largest one, or to 1 rad/s² or m/s² where all are smaller.

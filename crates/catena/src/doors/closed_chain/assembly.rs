@@ -44,7 +44,7 @@ pub const CARD: Card = Card {
 /// Residual that counts as closed, m or rad.
 const CLOSED: f64 = 1e-10;
 
-/// Most iterations.
+/// Maximum number of iterations.
 const MOST_ITERATIONS: usize = 200;
 
 /// How far other guesses are from the one given, rad and m, and how many are tried at each distance.
@@ -58,7 +58,7 @@ const RANK: f64 = 1e-9;
 /// longest row take a few steps, those below 1e-6 are not resolved and count as what no step can remove.
 const REPEATED: f64 = 1e-12;
 
-/// Most repeated steps.
+/// Maximum number of repeated steps.
 const MOST_REPEATED: usize = 40;
 
 /// A repeated step this small, relative to the sum of all, is round-off.

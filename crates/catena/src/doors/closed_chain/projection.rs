@@ -18,7 +18,7 @@ const DONE: f64 = 1e-14;
 /// A projection that leaves more than this has failed, m or rad, m/s or rad/s.
 const FAILED: f64 = 1e-8;
 
-/// Most Newton steps.
+/// Maximum number of Newton steps.
 const MOST_STEPS: usize = 20;
 
 impl ClosedChain {

@@ -18,7 +18,7 @@ use crate::state::{Base, State, StateView, step_kernel};
 /// Rows are close to losing rank where their smallest pivot is below this fraction of the largest row of its kind.
 const WEAK: f64 = 0.05;
 
-/// Most corrections.
+/// Maximum number of corrections.
 const MOST: usize = 8;
 
 /// Residual at the level of round-off.

@@ -54,7 +54,7 @@ pub struct Bdf {
     /// Order and size of the last step.
     pub(super) used_order: usize,
     pub(super) used_size: f64,
-    /// Number of steps of this size and order, including the present one, up to the most that is needed.
+    /// Number of steps of this size and order, including the present one, counted only as far as needed.
     pub(super) steady: usize,
     /// Whether order and size still grow with every step.
     pub(super) starting: bool,

@@ -135,7 +135,7 @@ pub struct BdfOptions {
     /// Highest order used, 1 to 5. Undamped oscillations need 2 or at most 3: the higher formulas are unstable near the
     /// imaginary axis.
     pub max_order: usize,
-    /// No step is larger, s.
+    /// Maximum step size, s.
     pub max_step: f64,
     /// A step that would have to be smaller is an error, s; the spacing of numbers at the time reached is a limit in any case.
     pub min_step: f64,
@@ -146,7 +146,7 @@ pub struct BdfOptions {
     pub exclude_algebraic: bool,
     /// Allowed error of Newton's method, in units of the tolerance.
     pub newton_tolerance: f64,
-    /// Most iterations of Newton's method.
+    /// Maximum number of iterations of Newton's method.
     pub newton_iterations: usize,
     /// Initial number of parts of a step in which changes of sign of the event functions are searched. Parts in which a function may
     /// come near zero are divided further, as far as needed.

@@ -169,7 +169,7 @@ fn around(begin: f64, end: f64) -> [f64; 6] {
     ]
 }
 
-/// Settings and calls that make no sense, beside those that do.
+/// Settings and calls that make no sense, in addition to those that do.
 #[test]
 fn senseless_calls_are_refused_as_recorded() {
     let mut lines = Vec::new();

@@ -314,7 +314,7 @@ fn implicit_steps_are_as_recorded() {
 
 type Residual = fn(f64, &[f64], &[f64], &mut [f64]) -> Result<()>;
 
-/// Runs that cannot go on, and in which words they say so.
+/// Runs that cannot continue, and in which words they say so.
 #[test]
 fn implicit_runs_end_as_recorded() {
     let mut lines = Vec::new();

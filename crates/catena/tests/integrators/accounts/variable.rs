@@ -190,7 +190,7 @@ impl System for Tumbling {
     }
 }
 
-/// Runs that end as they should, and runs that cannot go on.
+/// Runs that end as they should, and runs that cannot continue.
 #[test]
 fn variable_steps_are_as_recorded() {
     let mut lines = Vec::new();

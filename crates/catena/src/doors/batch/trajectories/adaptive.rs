@@ -14,7 +14,7 @@ use crate::integrate::{
 use crate::scalar::{Scalar, Task, Vector, Wide};
 use crate::state::position_rates;
 
-/// Most lanes of a register.
+/// Maximum number of lanes of a register.
 const MOST: usize = 8;
 
 /// Trial steps considered together to detect a trajectory without progress.
