@@ -29,7 +29,7 @@ impl Control for Pid {
         Ok(())
     }
 
-    /// The checkpoint of a run holds the integral: a run that is resumed goes on with the same bits.
+    /// The checkpoint of a run holds the integral: a run that is resumed continues with the same bits.
     fn save(&self) -> Option<Vec<f64>> {
         Some(self.integral.clone())
     }

@@ -3,7 +3,7 @@
 use catena::Model;
 use catena::error::{Error, ErrorKind, Result};
 
-/// Most numbers that are kept at once: 2 GB of them.
+/// Maximum number of values that are kept at once: 2 GB.
 const MOST_NUMBERS: f64 = 2.5e8;
 
 /// Rejects a count option that is not from 1 to `most`.

@@ -199,7 +199,7 @@ pub fn typed_list(model: &Model, quantity: Quantity, text: &str) -> Result<Vec<f
     typed_or_named(&what, text, &quantity.coordinates(model), &neutral)
 }
 
-/// Reads numbers that belong to these coordinates: all in order, or some by name (`elbow=30deg,wrist=0.1`), the others as
+/// Reads numbers that belong to these coordinates: all in order, or some by name (`elbow=30deg,wrist=0.1`), the others stay as
 /// they are.
 pub fn typed_or_named(
     what: &str,

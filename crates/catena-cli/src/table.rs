@@ -43,7 +43,7 @@ impl Table {
         self.column(head, cells, CellAlignment::Left, false)
     }
 
-    /// Adds a column of numbers with six digits; an empty cell for none, `~0` for round-off beside much larger numbers.
+    /// Adds a column of numbers with six digits; an empty cell for none, `~0` for round-off next to much larger numbers.
     #[must_use]
     pub fn numbers(self, head: &str, cells: impl IntoIterator<Item = Option<f64>>) -> Self {
         let cells: Vec<Option<f64>> = cells.into_iter().collect();
@@ -58,7 +58,7 @@ impl Table {
         self.written(head, written)
     }
 
-    /// Adds a column of numbers already written.
+    /// Adds a column of already formatted numbers.
     #[must_use]
     pub fn written<T: Into<String>>(self, head: &str, cells: impl IntoIterator<Item = T>) -> Self {
         let cells = cells.into_iter().map(Into::into).collect();

@@ -172,7 +172,7 @@ fn a_run_records_loads() {
     assert_eq!(run.code, 2, "{}", run.stderr);
 }
 
-/// A run with forces that was stopped goes on as if it had not been.
+/// A run with forces that was stopped continues as if it had not been.
 #[test]
 fn a_recorded_run_is_resumed() {
     let folder = Folder::new("forces-resume");

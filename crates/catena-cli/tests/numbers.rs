@@ -309,7 +309,7 @@ fn nothing_about_a_heavy_hand_is_called_right() {
     }
 }
 
-/// Digits that are lost at the beginning are told before a run that may not come to its end, and at its end.
+/// Digits that are lost at the beginning are reported before a run that may not come to its end, and at its end.
 #[test]
 fn lost_digits_are_told_before_the_run() {
     let folder = Folder::new("heavy-run");

@@ -166,7 +166,7 @@ fn a_changed_checkpoint_is_never_gone_on_from() {
             "word {word}"
         );
     }
-    // without a change it goes on from there
+    // without a change it continues from there
     folder.write("run.csv", &part);
     let done = folder.run(&format!("{command} -o run.csv --resume"));
     assert_eq!(done.stderr, "wrote 1501 rows to run.csv\n");

@@ -72,7 +72,7 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
             said.contains("--resume") && said.contains("keeps"),
             "{said}"
         );
-        // it goes on from there, and can be ended again
+        // it continues from there, and can be ended again
         let before = written();
         let child = start(&folder, &format!("{command} --resume"));
         wait_until("more rows", || written() > before + 100_000);
@@ -81,7 +81,7 @@ fn a_signal_ends_a_run_that_can_be_resumed() {
     }
 }
 
-/// A run that signals have ended twice has the numbers of one that they have not; a Parquet file has its bytes.
+/// A run that signals have ended twice has the numbers of an uninterrupted one; a Parquet file has its bytes.
 #[test]
 fn a_signal_changes_no_bit() {
     for name in ["run.csv", "run.parquet"] {
@@ -354,7 +354,7 @@ fn without_privileges(folder: &Folder, arguments: &str) -> Result<Command, Strin
     Ok(command)
 }
 
-/// A folder that can no longer be written ends the run, its rows are kept, and it goes on once the folder can be written again.
+/// A folder that can no longer be written ends the run, its rows are kept, and it continues once the folder can be written again.
 #[test]
 fn a_folder_that_becomes_read_only_keeps_what_was_written() {
     use std::os::unix::fs::PermissionsExt;
@@ -401,7 +401,7 @@ fn a_folder_that_becomes_read_only_keeps_what_was_written() {
     }
 }
 
-/// The same commands for some seconds in one process; hours by `catena soak --seconds 14400`.
+/// Memory and open files stay constant while `catena soak` runs commands in one process for some seconds; for hours by `catena soak --seconds 14400`.
 #[test]
 fn memory_and_open_files_stay() {
     let told = good("soak --seconds 4 --json").json();

@@ -451,7 +451,7 @@ fn mistakes_are_explained() {
         folder.run("simulate planar3 --duration 2 -o old.csv").code,
         0
     );
-    // a run that could not go on
+    // a run that could not continue
     let stopped = folder.run("simulate planar3 --duration 2 --efforts jump.csv -o stopped.csv");
     assert_eq!(stopped.code, 2);
     let mut wrong = String::new();

@@ -66,7 +66,7 @@ fn time(timings: &[Timing], model: &str, quantity: &str, route: &str) -> String 
     grouped(found.nanoseconds)
 }
 
-/// Models of docs/features.md beside Pinocchio, and how many targets are met.
+/// Models of docs/features.md compared with Pinocchio, and how many targets are met.
 fn features(timings: &[Timing]) -> String {
     let mut page = String::from(
         "| ns per state | inverse | in lanes | Pinocchio | forward | in lanes | Pinocchio | inertia | one triangle | Pinocchio's triangle |\n\

@@ -319,7 +319,7 @@ value = "first(q.shoulder)"
     assert_eq!(fixed, [varied[1].as_str(), varied[1].as_str()]);
 }
 
-/// A search that leaves the masses that exist: failed runs are told, and a file that cannot be written does not lose the result.
+/// A search that leaves the masses that exist: failed runs are reported, and a file that cannot be written does not lose the result.
 #[test]
 fn an_optimum_among_failures() {
     let folder = folder("sweep-optimum");

@@ -85,7 +85,7 @@ fn the_promised_bound_is_the_tested_one() {
     );
 }
 
-/// The fewest and the most damaged files that a reader is tried with.
+/// Smallest and largest number of damaged files that a reader is tried with.
 fn damaged_files() -> [u64; 2] {
     let source = text("crates/catena-fuzz/tests/inputs.rs");
     let counts: Vec<u64> = source

@@ -219,7 +219,7 @@ fn sticks_are_drawn_without_a_browser() {
     assert_eq!(&bytes(&folder, "run.gif")[..6], b"GIF89a");
 }
 
-/// Without a browser ffmpeg makes the MP4: it gets every picture, its errors are told, and where it is missing that is told.
+/// Without a browser ffmpeg makes the MP4: it gets every picture, its errors are reported, and so is its absence.
 #[cfg(unix)]
 #[test]
 fn movies_by_ffmpeg() {

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 /// For models with more bodies D and K are printed only as JSON.
 const MOST_SHOWN: usize = 4;
-/// Most freedoms: D and K are dense.
+/// Maximum number of freedoms: D and K are dense.
 const MOST_FREEDOMS: usize = 500;
 /// The identities must hold this well, or the exit code is 1.
 const ROUNDING: f64 = 1e-10;

@@ -24,7 +24,7 @@ use std::time::Instant;
 /// A formulation that takes longer than this is not tried at larger sizes, s.
 const LONG: f64 = 0.3;
 
-/// Most bodies, and most rows of constraints: dense formulations stop far below, sparse ones take seconds here.
+/// Maximum number of bodies, and of rows of constraints: dense formulations stop far below, sparse ones take seconds here.
 const MOST_BODIES: usize = 5000;
 const MOST_ROWS: usize = 5000;
 

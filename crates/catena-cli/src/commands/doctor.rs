@@ -22,10 +22,10 @@ const NEAR: f64 = 1e-3;
 /// A position that assembly moves by more than this, m or rad, counts as a different one.
 const MOVED: f64 = 1e-9;
 
-/// Most lines of a list; `--json` has them all.
+/// Maximum number of lines of a list; `--json` has them all.
 const MOST_LINES: usize = 12;
 
-/// Most rows of constraints: their dense matrix takes 800 MB.
+/// Maximum number of rows of constraints: their dense matrix takes 800 MB.
 const MOST_ROWS: usize = 10_000;
 
 /// Which model, where, and how many other positions.

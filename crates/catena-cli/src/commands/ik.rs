@@ -163,7 +163,7 @@ fn roll_pitch_yaw(roll: f64, pitch: f64, yaw: f64) -> Mat3<f64> {
 
 /// Remaining error of a target.
 struct Left<'a> {
-    /// The frame; none for the mass centre.
+    /// The frame; `None` means the mass centre.
     frame: Option<&'a str>,
     /// m.
     position: f64,

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Most pictures of a movie.
+/// Maximum number of pictures in a movie.
 const MOST: usize = 3000;
 
 /// Which run, and what the picture is like.

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 
 /// Larger matrices are printed only as JSON.
 const WIDE: usize = 12;
-/// Most freedoms: the matrices are dense.
+/// Maximum number of freedoms: the matrices are dense.
 const MOST_FREEDOMS: usize = 1000;
 /// The identities must hold this well, relative to the largest entry, or the exit code is 1.
 const ROUNDING: f64 = 1e-10;

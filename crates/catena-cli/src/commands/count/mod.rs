@@ -19,7 +19,7 @@ use subject::{Algorithm, Axes, both, chain, closed, elements, program, recursion
 
 /// Longest chain.
 const LONGEST: usize = 30;
-/// Most degrees of freedom of a model: Walker and Orin's method takes n³ operations, each of them counted.
+/// Maximum number of degrees of freedom of a model: Walker and Orin's method takes n³ operations, each of them counted.
 const MOST_FREEDOMS: usize = 500;
 /// Tolerance of reduced models.
 const DUST: f64 = 1e-14;

@@ -80,7 +80,7 @@ fn seconds(model: &Model, scheme: Scheme) -> Result<f64> {
     })
 }
 
-/// The n from which on one list is below the other, up to the end.
+/// The smallest n from which one list does not exceed the other, up to the end.
 fn from(linear: &[f64], cubic: &[f64]) -> String {
     let below = linear.iter().zip(cubic).rev();
     match below.take_while(|(a, b)| a <= b).count() {

@@ -148,7 +148,7 @@ fn markdown_table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Seconds of the fastest of many calls, for this long or at least five of them.
+/// Time of the fastest call, in seconds; calls repeat for `patience`, at least five times.
 fn best_of(patience: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     let begin = Instant::now();
     let (mut best, mut calls) = (f64::INFINITY, 0);

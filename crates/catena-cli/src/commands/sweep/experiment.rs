@@ -575,7 +575,7 @@ impl Simulations {
         places.into_iter().zip(trials).collect()
     }
 
-    /// How many of these computed samples ran in lanes, in words; none where all ran one by one.
+    /// Number of these computed samples that ran in lanes, in words; none where all ran one by one.
     pub fn lanes_used(&self, computed: usize) -> Option<String> {
         let lanes = match Cpu::detect() {
             Cpu::Baseline => return None,

@@ -61,7 +61,7 @@ pub struct Arguments {
     resume: bool,
 }
 
-/// Engines beside threads.
+/// Engines other than threads.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EngineName {
     /// A cluster of Ray, through the Python packages catena and ray

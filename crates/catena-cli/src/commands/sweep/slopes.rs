@@ -43,7 +43,7 @@ fn stencil(parameter: &Parameter, value: f64) -> Option<[(f64, f64); 4]> {
 /// A setup with the data to turn its samples into a table.
 type SetUp = (Simulation, Rest);
 
-/// The numbers of a table for a motion.
+/// Table values for this motion.
 fn table((simulation, rest): &mut SetUp, motion: &[f64]) -> Result<Vec<f64>> {
     let samples = simulation.samples_along(motion)?;
     rest.rows(&samples)
