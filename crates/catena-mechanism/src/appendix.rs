@@ -160,7 +160,7 @@ pub(crate) fn proximal(equations: &Equations) -> Result<Solved> {
     })
 }
 
-/// Most corrections of a damped solution.
+/// Maximum number of corrections of a damped solution.
 pub(crate) const MOST_CORRECTIONS: usize = 60;
 
 /// A damped solution made exact by iterative refinement.
@@ -170,7 +170,7 @@ pub(crate) struct Damped {
     pub damping: f64,
 }
 
-/// Solves with a damping of the multipliers that suits most rows, then with others. The error along a singular value σ of
+/// Solves with a regularisation of the multipliers that suits most rows, then with others. The error along a singular value σ of
 /// J^(−1/2) H shrinks by ε/(ε + σ²) with each correction: ε must be far below the smallest nonzero σ². But round-off of the
 /// residuals, divided by ε, enters indeterminate loads: ε should not be smaller than necessary.
 ///

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct ByFormulation {
     formulation: Formulation,
     mechanism: Mechanism,
-    /// How often another formulation had to take over, and the number of evaluations; shared with duplicates.
+    /// Number of times that another formulation had to take over, and of evaluations; shared with duplicates.
     counts: Arc<[AtomicUsize; 2]>,
 }
 

@@ -125,7 +125,7 @@ pub struct Solution {
     pub multipliers: Vec<f64>,
     /// Number of rows of all hinges and constraints.
     pub rows: usize,
-    /// How many of them are independent, if this formulation gives it.
+    /// Number of independent rows, if this formulation gives it.
     pub rank: Option<usize>,
     /// Estimate of the condition number of the system solved, a lower bound.
     pub condition: f64,

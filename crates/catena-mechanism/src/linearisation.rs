@@ -839,7 +839,7 @@ fn about(motion: &mut Motion, state: State, effort: &[f64]) -> Result<Linearisat
     Ok(made)
 }
 
-/// Rejects a state where rows lose rank: the motion has branches there, and no linear equations describe it.
+/// Rejects a state where rows lose rank: the motion bifurcates there, and no linear equations describe it.
 fn refuse_singular(motion: &mut Motion, state: &State) -> Result<()> {
     let Motion::Closed(chain) = motion else {
         return Ok(());
@@ -1063,14 +1063,14 @@ mod tests {
     /// A double zero of the general problem is zero up to 10⁻⁷ of the largest; one of each pair is listed.
     #[test]
     fn free_motions_of_general_problems() {
-        // λ² + λ d + k = 0 beside λ² = −ω²
+        // λ² + λ d + k = 0 combined with λ² = −ω²
         let of = |k: f64, d: f64| frequencies(&equations([1.0, 1.0], d, [k, 0.0, 0.0, 4.0]));
         let list = of(0.0, 1.0);
         assert_eq!(list.len(), 3, "{list:?}");
         assert_eq!(list[0], [0.0; 2]);
         assert!((list[1][0] + 1.0).abs() < 1e-14 && list[1][1] == 0.0);
         assert!((list[2][1] - 2.0).abs() < 1e-14 && list[2][0].abs() < 1e-14);
-        // λ ≈ −k / d beside the fastest, 2
+        // λ ≈ −k / d next to the fastest, 2
         assert_eq!(of(1.9e-7, 1.0)[0], [0.0; 2]);
         let slow = of(2.1e-7, 1.0)[0];
         assert!(

@@ -47,7 +47,7 @@ const ZERO: f64 = 1e-12;
 /// If A differs by more than this fraction of its largest entry along the motion, it is not constant.
 const CHANGES: f64 = 1e-8;
 
-/// Most steps of a search, and how often one is halved.
+/// Maximum number of steps of a search, and of halvings of a step.
 const ITERATIONS: usize = 100;
 const HALVINGS: usize = 40;
 /// Longest step, rad or m.

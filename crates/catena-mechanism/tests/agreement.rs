@@ -369,7 +369,7 @@ fn on_planar_redundant_mechanisms() {
 }
 
 /// Another unit of mass changes neither motion nor rank, and loads by its factor. What is solved has the same condition, but for the
-/// matrix of Lagrange's equations, in which masses stand beside numbers without a unit; it is never better than 1.
+/// matrix of Lagrange's equations, in which masses stand next to numbers without a unit; it is never better than 1.
 #[test]
 fn the_unit_of_mass_does_not_matter() {
     for seed in [3, 7, 11, 15] {

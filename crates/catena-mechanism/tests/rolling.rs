@@ -82,7 +82,7 @@ fn formulations_agree() {
     }
 }
 
-/// Freedoms of velocity and of position; a second contact at the same place is told as dependent.
+/// Freedoms of velocity and of position; a second contact at the same place is reported as dependent.
 #[test]
 fn freedoms_are_counted_apart() {
     for (name, rows, velocities, positions) in [
@@ -156,7 +156,7 @@ fn a_fast_disk_stays_upright() {
     // the leaning motion that falls at rest is no equilibrium of second order
     let error = Linearisation::new(&model, &State::start(&model), &[0.0; 6]).expect_err("rolls");
     assert!(error.message().contains("constrains velocities"), "{error}");
-    // pushed, it does not go on steadily
+    // pushed, it does not continue in steady motion
     let error = SteadyMotion::new(
         &model,
         &State::start(&model),

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! counting   freedoms of the tree − rows of the constraints                      (Grübler)
-//! rank       freedoms of the tree − independent rows, at this and at other closed positions
+//! rank       freedoms of the tree − independent rows, at this and at other assembled configurations
 //! loads      H N = 0: a hinge with entries in N carries an indeterminate load
 //! changes    joints that could have more freedoms without a change of the motion; the changed model is built and its rank counted
 //! ```
@@ -30,7 +30,7 @@ use catena::{Model, State};
 use hinges::{Hinge, View, hinges};
 use position::Loops;
 
-/// Other guesses to try where the given one leads to no closed position.
+/// Other guesses to try where the given one leads to no assembled configuration.
 const GUESSES: usize = 20;
 
 /// Rank of the constraints at one position.
@@ -111,7 +111,7 @@ pub struct Change {
 /// Findings.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
-    /// The closed position that was examined.
+    /// The assembled configuration examined.
     pub state: State,
     /// Freedoms of the tree.
     pub tree_freedoms: usize,
@@ -123,7 +123,7 @@ pub struct Diagnosis {
     pub counted: i64,
     /// Rank at the position given.
     pub here: Position,
-    /// Ranks at other closed positions.
+    /// Ranks at other assembled configurations.
     pub elsewhere: Vec<Position>,
     /// Drivers that prescribe velocities that no motion has at the given position.
     pub contradiction: Option<Contradiction>,
@@ -159,7 +159,7 @@ impl Diagnosis {
     }
 }
 
-/// Examines the closed position near a guess and up to `samples` other closed positions.
+/// Examines the assembled configuration near a guess and up to `samples` others.
 pub fn diagnose(
     model: &Model,
     time: f64,
@@ -264,7 +264,7 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// A closed position from the guess or, if that fails, from others around it. The error says which constraint cannot be closed,
+/// An assembled configuration from the guess or, if that fails, from others around it. The error says which constraint cannot be closed,
 /// by how much, and whether drivers are the cause.
 fn position_near(
     loops: &mut Loops<'_>,
@@ -369,7 +369,7 @@ fn contradiction(model: &Model, loops: &Loops<'_>, null: &[Vec<f64>]) -> Option<
     })
 }
 
-/// Other closed positions: far ones from random guesses, near ones along the motion.
+/// Other assembled configurations: far ones from random guesses, near ones along the motion.
 fn others(
     loops: &mut Loops<'_>,
     model: &Model,
@@ -498,7 +498,7 @@ fn words(hinge: &Hinge, view: &View, index: usize, wrench: Force<f64>) -> String
     }
 }
 
-/// Weakens joints, starting with the changes that remove the most, until no dependent rows are left or none can be removed.
+/// Relaxes joints (adds freedoms), starting with the changes that remove the most dependent rows, until none are left or no more can be removed.
 ///
 /// A change that is impossible now remains impossible after others, so each is tried once.
 fn weakened(
@@ -571,7 +571,7 @@ fn weakened(
     (made, fates)
 }
 
-/// How many of the changes, from the first on, are confirmed by a model built with them: at every position it has as many
+/// Number of the changes, from the first on, that are confirmed by a model built with them: at every position it has as many
 /// fewer dependent rows as expected, and as many degrees of freedom as before.
 fn verified(
     model: &Model,

@@ -23,7 +23,7 @@ thread_local! {
     static MULTIPLICATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Adds to the multiplications of this thread.
+/// Adds to this thread's multiplication count.
 pub(crate) fn tally(count: usize) {
     MULTIPLICATIONS.set(MULTIPLICATIONS.get() + count as u64);
 }
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(x.clone() + &y, Col(vec![4.0, 7.0]));
         assert_eq!(x.clone() - &y, Col(vec![-2.0, -3.0]));
         assert_eq!(2.0 * &x, Col(vec![2.0, 4.0]));
-        // seven products, the last three beside the four sums
+        // seven products, the last three in addition to the four sums
         let numbers: Vec<f64> = (1..=7).map(f64::from).collect();
         assert_eq!(dot(&numbers, &numbers), 140.0);
         let (mut x, mut y) = ([1.0, 2.0], [3.0, 4.0]);

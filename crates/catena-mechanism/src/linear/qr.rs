@@ -102,7 +102,7 @@ impl Qr {
         &self.order
     }
 
-    /// How many entries of the diagonal are above this fraction of the first.
+    /// Number of diagonal entries above this fraction of the first.
     pub fn rank(&self, tolerance: f64) -> usize {
         let diagonal = |k: usize| self.r[(k, k)].abs();
         (0..self.r.nrows())

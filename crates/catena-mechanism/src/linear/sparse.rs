@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(super::super::multiplications() - before, 2 + 2 + 3);
     }
 
-    /// A pivot of exactly the least size is replaced, one above it stays.
+    /// A pivot equal to the threshold is replaced; a larger one is kept.
     #[test]
     fn pivots_at_the_limit() {
         let places = [(0, 0), (1, 1)];
