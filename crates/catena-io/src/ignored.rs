@@ -9,7 +9,7 @@ use catena::error::{Error, ErrorKind, Result};
 pub(crate) struct Ignored {
     names: Vec<String>,
     ignore_unknown: bool,
-    /// Features left out, and where.
+    /// Ignored features and where they occur.
     pub(crate) left_out: Vec<String>,
 }
 

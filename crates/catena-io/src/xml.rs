@@ -4,7 +4,7 @@ use crate::lines::Lines;
 use catena::error::{Error, ErrorKind, Place, Result};
 use roxmltree::Document;
 
-/// Most attributes of an element: the parser's time is quadratic in their number.
+/// Maximum number of attributes of an element: the parser's time is quadratic in their number.
 const MOST_ATTRIBUTES: usize = 1000;
 
 /// Parses a text; `format` is what the file should be, for messages.

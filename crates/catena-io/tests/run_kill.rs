@@ -88,7 +88,7 @@ fn killed_and_resumed_runs_have_the_bits_of_uninterrupted_ones() {
                 fs::read(&path).unwrap() == fs::read(&whole).unwrap(),
                 "{format}: other bytes"
             );
-            // Whatever a kill after the merging of parts has left is gone once somebody tries to resume.
+            // Whatever a kill after the merging of parts has left is gone after an attempt to resume.
             assert!(RunWriter::resume(&path).is_err());
             assert!(
                 !folder

@@ -299,7 +299,7 @@ fn included_models() {
     assert_eq!(model.nv(), 14);
 }
 
-/// Files that include each other again and again are told from those that end: three that include the next one thirty times each are too many.
+/// Files that include each other endlessly are distinguished from those that end: three that include the next one thirty times each are too many.
 #[test]
 fn included_files_are_counted() {
     let folder = std::env::temp_dir().join(format!("catena-included-{}", std::process::id()));

@@ -109,7 +109,7 @@ struct Waiting<'t> {
     suffix: String,
 }
 
-/// Most copies that the `<replicate>`s of a file may create: a short file must not take much memory.
+/// Maximum number of copies that the `<replicate>`s of a file may create: a short file must not take much memory.
 const MOST_COPIES: usize = 100_000;
 
 /// Reads the tree of bodies.

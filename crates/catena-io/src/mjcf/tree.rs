@@ -10,7 +10,7 @@ use catena::error::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Most levels of elements within each other.
+/// Maximum number of levels of nested elements.
 const MOST_LEVELS: usize = 20_000;
 
 /// A model file with what it includes.

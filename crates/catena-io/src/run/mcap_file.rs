@@ -597,7 +597,7 @@ impl Piece {
         Some(())
     }
 
-    /// Where the chunk is, for the summary.
+    /// Chunk index entry for the summary section.
     fn place(&self) -> Option<Chunk> {
         let (place, length, data_length, times) = self.chunk?;
         let (index_place, index_length) = self.index?;

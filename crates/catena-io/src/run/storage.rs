@@ -142,7 +142,7 @@ pub(super) fn bears(_: &File, name: &Path) -> bool {
     name.exists()
 }
 
-/// Whether a run is at a name: a process killed at its very beginning leaves an empty file.
+/// Whether a run is stored under this name: a process killed at its very beginning leaves an empty file.
 pub(super) fn is_taken(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() || metadata.len() > 0)
 }
@@ -387,7 +387,7 @@ pub(super) fn tail(mut file: &File, path: &Path, from: u64, to: u64) -> Result<V
     Ok(bytes)
 }
 
-/// How often a pattern occurs in bytes.
+/// Number of occurrences of a pattern in bytes.
 pub(super) fn occurrences(bytes: &[u8], pattern: &[u8]) -> usize {
     let places = bytes.windows(pattern.len());
     places.filter(|part| *part == pattern).count()

@@ -8,9 +8,9 @@ use crate::xml;
 use catena::error::{Error, ErrorKind, Place, Result};
 use std::path::{Component, Path, PathBuf};
 
-/// Most levels of nested elements, including included files.
+/// Maximum number of levels of nested elements, including included files.
 const MOST_LEVELS: usize = 200;
-/// Most files that are included, one included twice counted twice.
+/// Maximum number of included files; one that is included twice counts twice.
 const MOST_FILES: usize = 10_000;
 
 /// Reads a text and the files it includes.
@@ -167,7 +167,7 @@ fn above(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// `<include>` of a world or a model; a plugin may have elements of any name.
+/// Whether this `<include>` is that of a world or a model; a plugin may have elements of any name.
 fn holds_models(include: roxmltree::Node<'_, '_>) -> bool {
     let parent = include.parent_element().map(|parent| parent.tag_name());
     parent.is_some_and(|parent| ["world", "model", "sdf"].contains(&parent.name()))

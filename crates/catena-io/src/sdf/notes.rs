@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Notes {
     without_effect: BTreeMap<String, usize>,
-    /// Number, and place of the first.
+    /// Count and place of the first occurrence.
     unknown: BTreeMap<String, (usize, String)>,
     pub(super) collisions: usize,
     pub(super) plugins: Vec<String>,

@@ -77,7 +77,7 @@ fn drives_of_a_joint_act_together() {
     assert_eq!(drive("").max_effort, None);
 }
 
-/// Damping of a rotor is felt at the joint by the square of the gear, beside the joint's own; a flag switches both off.
+/// Damping of a rotor acts at the joint times the square of the gear, in addition to the joint's own; a flag switches both off.
 #[test]
 fn damping_of_drives_acts_on_joints() {
     let damping = |flags: &str, joint: &str, second: &str| {
@@ -98,7 +98,7 @@ fn damping_of_drives_acts_on_joints() {
     assert_eq!(damping(off, "damping=\"0.25\"", ""), 0.0);
 }
 
-/// Drives that have no place in a model are told in every command.
+/// Drives that have no place in a model are reported by every command.
 #[test]
 fn actuators_without_a_joint_are_warned_about() {
     let text = format!(

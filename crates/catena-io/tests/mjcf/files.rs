@@ -62,7 +62,7 @@ fn dynamics_are_those_of_mujoco() {
     assert_eq!(lines.len(), 8 * 2 * 5);
 }
 
-/// XML files are told apart by their first element, wherever the other's name may stand.
+/// XML files are distinguished by their first element, wherever the other's name may stand.
 #[test]
 fn the_first_element_decides() {
     let path = std::env::temp_dir().join(format!("catena-mjcf-{}.xml", std::process::id()));
@@ -131,7 +131,7 @@ fn included_files_are_beside_the_main_file_or_the_including_one() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// Thousands of bodies within each other are read without running out of stack.
+/// Thousands of nested bodies are read without running out of stack.
 #[test]
 fn long_chains_are_read() {
     let count = 3000;

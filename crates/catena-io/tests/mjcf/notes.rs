@@ -1,4 +1,4 @@
-//! Notes: what is different from MuJoCo is told, and nothing else.
+//! Notes: what is different from MuJoCo is reported, and nothing else.
 
 use crate::common::{BODY, TWO, built, near, notes_of, read, refusal, world};
 
