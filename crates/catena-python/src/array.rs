@@ -24,7 +24,7 @@ pub struct Numbers<'py> {
     array: Option<Array<'py>>,
     /// Numbers per state.
     pub width: usize,
-    /// How many rows; none for a single state.
+    /// Number of rows; `None` for a single state.
     pub rows: Option<usize>,
 }
 
@@ -82,7 +82,7 @@ impl<'py> Numbers<'py> {
         }
     }
 
-    /// The numbers; none where zeros are meant.
+    /// The numbers; empty where zeros are meant.
     #[allow(unsafe_code)]
     pub fn slice(&self) -> &[f64] {
         match &self.array {
@@ -165,7 +165,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// An array of doubles in rows: the argument itself, or a copy of it.
+/// An array of row-major (C-contiguous) doubles: the argument itself, or a copy of it.
 pub fn plain<'py>(py: Python<'py>, name: &str, x: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     let good =
         |array: &Array<'py>| array.is_c_contiguous() && (array.data() as usize).is_multiple_of(8);

@@ -29,7 +29,7 @@ pub struct Call<'a, 'py> {
     /// The model.
     pub built: &'a Built,
     arguments: Vec<&'a Numbers<'py>>,
-    /// How many states; none for a single one.
+    /// Number of states; `None` for a single one.
     pub states: Option<usize>,
 }
 
@@ -275,7 +275,7 @@ fn ended(py: Python<'_>, how: std::thread::Result<()>) -> PyErr {
     }
 }
 
-/// How many states are computed between checks for an interruption: more and more while that takes no time.
+/// Number of states that are computed between checks for an interruption: more and more while that takes no time.
 struct Part {
     states: usize,
 }

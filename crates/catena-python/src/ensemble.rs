@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Approximate time between checks for signals.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Most families whose code is kept for the next ensemble.
+/// Maximum number of families whose code is kept for the next ensemble.
 const MOST_KEPT: usize = 8;
 
 /// Code of the families that were run last, by their fingerprints.

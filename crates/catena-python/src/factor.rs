@@ -32,7 +32,7 @@ pub struct Factors {
     built: Arc<Built>,
     kept: Arc<Mutex<Kept>>,
     q: Vec<f64>,
-    /// How many states; none for a single one.
+    /// Number of states; `None` for a single one.
     states: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl PyModel {
 
 #[pymethods]
 impl Factors {
-    /// How many states; none for a single one.
+    /// Number of states; `None` for a single one.
     #[getter]
     fn states(&self) -> Option<usize> {
         self.states

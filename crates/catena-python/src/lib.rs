@@ -25,7 +25,7 @@ mod value;
 use pyo3::prelude::*;
 use std::sync::atomic::Ordering;
 
-/// Most threads of a call.
+/// Maximum number of threads of a call.
 const MOST_THREADS: usize = 1024;
 
 /// Sets the number of threads of later batches; 0 uses all processors.

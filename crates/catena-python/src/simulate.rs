@@ -39,7 +39,7 @@ const TURN: Duration = Duration::from_millis(20);
 /// Steps between checks of the clock, where they are quick.
 const STEPS: usize = 8;
 
-/// Most models whose code is kept for the next simulation.
+/// Maximum number of models whose code is kept for the next simulation.
 const MOST_KEPT: usize = 32;
 
 /// Code of the models that were simulated last, by their fingerprints.

@@ -57,7 +57,7 @@ pub struct StudyData {
     simulations: Arc<Simulations>,
 }
 
-/// The books of a study whose samples somebody else computes.
+/// The ledger of a study whose samples are computed elsewhere.
 #[pyclass(module = "catena._catena", frozen)]
 pub struct LedgerData {
     simulations: Arc<Simulations>,
@@ -98,7 +98,7 @@ impl Watch {
     }
 }
 
-/// Threads: 0 is as many as there are processors.
+/// Number of threads; 0 means one per processor.
 fn threads(wanted: usize) -> usize {
     match wanted {
         0 => std::thread::available_parallelism().map_or(1, usize::from),

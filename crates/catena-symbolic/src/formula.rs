@@ -256,7 +256,7 @@ impl Formula {
         self.terms.is_empty()
     }
 
-    /// How many terms it has.
+    /// Number of its terms.
     pub fn term_count(&self) -> usize {
         self.terms.len()
     }
@@ -300,7 +300,7 @@ impl Formula {
         reading::joined(self.math(name)).latex()
     }
 
-    /// Names of the symbols it has, each once.
+    /// Names of the symbols it contains, each once.
     pub fn symbols(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for term in self.terms.keys() {

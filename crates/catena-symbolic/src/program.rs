@@ -204,7 +204,7 @@ impl Program {
         self.outputs.iter().map(|&x| get(&value, x)).collect()
     }
 
-    /// How many operations it takes. The sine and cosine of one angle count as one pair; signs cost nothing, as in
+    /// Number of operations it takes. The sine and cosine of one angle count as one pair; signs cost nothing, as in
     /// [`Count`](catena::scalar::Count).
     pub fn operation_count(&self) -> Operations {
         let mut count = Operations::default();

@@ -75,7 +75,7 @@ fn ways(model: &Model) -> Vec<(Program, &'static str)> {
     programs(model, Question::Forward, &CodeOptions::default()).expect("there are ways")
 }
 
-/// The common normal of nearly parallel axes is far away: at 1e-6 rad some hundred kilometres. Small numbers beside such lengths must not be
+/// The common normal of nearly parallel axes is far away: at 1e-6 rad some hundred kilometres. Small numbers next to such lengths must not be
 /// lost in rotations. Measured up to 2e-14.
 #[test]
 fn nearly_parallel_axes() {

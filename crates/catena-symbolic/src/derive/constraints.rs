@@ -16,7 +16,7 @@ use catena::{Base, Model, Scalar, StateView};
 pub struct ConstraintRows {
     /// Names of the rows.
     pub names: Vec<String>,
-    /// Names of rows that follow from these.
+    /// Names of rows implied by these (linearly dependent on them).
     pub others: Vec<String>,
     /// Remark on dead points, where the equations are not valid.
     pub note: Option<String>,

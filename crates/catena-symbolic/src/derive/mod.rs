@@ -232,7 +232,7 @@ pub fn verify(model: &Model) -> Result<Verification> {
     Ok(Verification::new(&model))
 }
 
-/// Most freedoms of a model whose equations are derived: the verification takes n³ steps, and longer equations are unreadable.
+/// Maximum number of freedoms of a model whose equations are derived: the verification takes n³ steps, and longer equations are unreadable.
 const MOST_FREEDOMS: usize = 60;
 
 fn expect_usable(model: &Model) -> Result<()> {

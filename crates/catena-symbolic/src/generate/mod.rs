@@ -131,7 +131,7 @@ impl Function {
         catena::residual::largest_of(self.samples.iter().map(|sample| sample.limit))
     }
 
-    /// How many operations it takes.
+    /// Number of operations it takes.
     pub fn operations(&self) -> Operations {
         self.program.operation_count()
     }
@@ -342,7 +342,7 @@ pub(crate) fn kernel(
     Ok(equations::kernel(model, kernel, lanes, options))
 }
 
-/// Most freedoms of a model whose code is written: compilers take minutes for the forward dynamics of 100.
+/// Maximum number of freedoms of a model whose code is written: compilers take minutes for the forward dynamics of 100.
 const MOST_FREEDOMS: usize = 300;
 
 fn expect_small(model: &Model) -> Result<()> {

@@ -84,7 +84,7 @@ impl Encoder {
         }
     }
 
-    /// How many registers there are.
+    /// Number of registers.
     pub fn registers(width: Width) -> u8 {
         if extended(width) { 32 } else { 16 }
     }

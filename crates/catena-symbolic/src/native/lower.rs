@@ -65,7 +65,7 @@ pub(super) struct Steps {
     pub constants: Vec<f64>,
     /// Angles whose sines lie at the beginning of the frame, and then their cosines.
     pub angles: Vec<Angle>,
-    /// How many numbers of q, v and the input it may read.
+    /// Number of values of q, v and the input that it may read.
     pub inputs: [usize; 3],
 }
 

@@ -369,7 +369,7 @@ fn agree_closed(
     judge(model, worst)
 }
 
-/// How many of these widths have code for a closed chain.
+/// Number of these widths that have code for a closed chain.
 fn codes_of(compiled: &Compiled, widths: &[Width]) -> usize {
     let with_code = |width: &&Width| compiled.code(Kernel::Closed, **width).is_some();
     widths.iter().filter(with_code).count()
