@@ -16,7 +16,7 @@ use sobol::params::JoeKuoD6;
 /// Binary digits of Sobol's sequence: as many as a double has.
 const DIGITS: usize = 53;
 
-/// Most dimensions of Sobol's sequence here.
+/// Maximum number of Sobol dimensions supported.
 pub(crate) const MOST_DIMENSIONS: usize = 1000;
 
 /// How samples are chosen.
@@ -165,7 +165,7 @@ impl Points {
         Points::Random { dimensions, seed }
     }
 
-    /// This many points, one in each slice of every axis.
+    /// A Latin hypercube of this many points: one in each stratum of every axis.
     pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let slices = (0..dimensions).map(|_| Order::new(count, &mut random));

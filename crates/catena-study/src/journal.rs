@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Everything that determines the results: names and texts. A study is resumed only with the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origin {
-    /// Names, as they appear in messages, and texts.
+    /// Name shown in messages and content of every input.
     pub entries: Vec<(String, String)>,
 }
 

@@ -27,7 +27,7 @@ pub enum Mode {
 pub struct Carried {
     /// All samples, in order.
     pub samples: Vec<Sample>,
-    /// How many existed before.
+    /// Number that existed before.
     pub before: usize,
     /// Bytes of an incomplete line of the journal that were left out.
     pub cut: usize,
@@ -78,7 +78,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// How many samples existed when it was opened.
+    /// Number of samples that existed when it was opened.
     pub fn before(&self) -> usize {
         self.before
     }

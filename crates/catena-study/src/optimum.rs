@@ -86,7 +86,7 @@ pub struct Optimum {
 /// The gradients of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gradients {
-    /// How many there were.
+    /// Number of them.
     pub count: usize,
     /// Runs for differences, in addition to those of the points.
     pub runs: usize,

@@ -5,7 +5,7 @@ use crate::runner::Sample;
 use crate::study::Study;
 use catena_plot::{Chart, Figure};
 
-/// Most bars of a histogram.
+/// Maximum number of bars of a histogram.
 const BARS: usize = 40;
 
 /// A figure with a row for each measure: its histogram, then the measure over each parameter.

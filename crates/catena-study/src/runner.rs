@@ -25,7 +25,7 @@ pub trait Experiment: Sync {
         Err(Error::new(ErrorKind::Unsupported, message))
     }
 
-    /// How many samples are best computed together.
+    /// Number of samples that are best computed together.
     fn together(&self) -> usize {
         1
     }

@@ -41,10 +41,10 @@ const DESIGNS: &[&str] = &[
 /// Columns of the results that are neither parameters nor measures.
 const OWN_COLUMNS: &[&str] = &["sample", "failure"];
 
-/// Most samples of a study.
+/// Maximum number of samples of a study.
 const MOST_SAMPLES: f64 = 1e8;
 
-/// Most values of a `range`: a short file must not take much memory.
+/// Maximum number of values of a `range`: a short file must not take much memory.
 const MOST_VALUES: f64 = 1e4;
 
 /// A path in the model or in its state, as written.
@@ -292,7 +292,7 @@ impl Study {
             .collect()
     }
 
-    /// How many values each parameter has in a grid.
+    /// Number of values of each parameter in a grid.
     fn level_counts(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.parameters.iter().map(|own| own.spread.level_count())
     }

@@ -275,7 +275,7 @@ value = "a"
             (0..count).map(|k| study.values(k)).collect::<Vec<_>>()
         })
     };
-    // columns in any order, others beside them, a mark of UTF-8 before them
+    // columns in any order, others in addition to them, a byte order mark before them
     let rows = read("\u{feff}b, other, a\n# a comment\n2, x, 1\n4, y, 3\n").expect("samples");
     assert_eq!(rows, [[1.0, 2.0], [3.0, 4.0]]);
     for (rows, line, told) in [

@@ -75,7 +75,7 @@ impl Experiment for Bowl {
     }
 }
 
-/// The same without derivatives: those that a trait gives by default.
+/// The bowl without derivatives of its own: the trait's default says that there are none.
 struct Plain;
 
 impl Experiment for Plain {

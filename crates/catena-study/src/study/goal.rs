@@ -48,7 +48,7 @@ pub struct Goal {
     pub search: Search,
     /// Start of the search: for each parameter the relative position in its range.
     pub start: Vec<f64>,
-    /// Most runs.
+    /// Maximum number of runs.
     pub evaluations: usize,
     /// Tolerance of the parameters, as a fraction of their ranges.
     pub tolerance: f64,
