@@ -14,10 +14,10 @@ use catena::spatial::{Force, Mat3, Pose, Vec3};
 use catena::{Base, Cpu, Dynamics, Matrix, Model, State};
 use catena_mechanism::{Formulation, Mechanism, Solution};
 
-/// Most degrees of freedom for which the classical O(n³) method is run in addition to the O(n) one.
+/// Maximum number of degrees of freedom for which the classical O(n³) method is run in addition to the O(n) one.
 pub(super) const DENSE_LIMIT: usize = 600;
 
-/// Most bodies for which all formulations in maximal coordinates are run, too.
+/// Maximum number of bodies for which all formulations in maximal coordinates are run, too.
 const MAXIMAL_LIMIT: usize = 40;
 
 /// How accelerations are computed.

@@ -18,7 +18,7 @@ use catena::simulate::{Controller, Drift, Inputs, TreeSystem};
 use catena::{Model, State};
 use std::collections::HashMap;
 
-/// Methods of integration; the first is the main one.
+/// Integrators; the first is the reference.
 const METHODS: [Method; 2] = [Method::Verner9, Method::Dop853];
 
 /// Error allowed in a step.

@@ -604,7 +604,7 @@ fn every_entry_may_be_damaged_without_harm() {
     }
 }
 
-/// A sample that no run reaches is given up by the pace of the first steps, long before the most steps are made.
+/// A sample that no run reaches is given up by the pace of the first steps, long before the maximum number of steps is reached.
 #[test]
 fn a_sample_out_of_reach_is_given_up_soon() {
     for name in ["space6r_sim", "fourbar_sim"] {

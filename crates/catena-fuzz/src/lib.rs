@@ -705,7 +705,7 @@ fn checkpoints() -> Vec<Vec<u8>> {
     runs().into_iter().enumerate().map(seed).collect()
 }
 
-/// A run goes on from a checkpoint for a few steps: its samples are finite, and no more than the run has.
+/// A run continues from a checkpoint for a few steps: its samples are finite, and no more than the run has.
 fn checkpoint(input: &[u8]) -> bool {
     let mut words = input
         .chunks_exact(8)

@@ -1,4 +1,4 @@
-//! The most memory a call held at once.
+//! Peak memory of a call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The result of a function, and the most bytes this thread held during the call beyond those it held before.
+/// The result of a function, and the peak number of bytes this thread held during the call beyond those it held before.
 pub fn measure<T>(function: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     MOST.set(before);

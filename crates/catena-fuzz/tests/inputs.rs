@@ -1,7 +1,7 @@
 //! Kept inputs and damaged files to every reader: each is refused or accepted without a panic, in bounded time and memory, and
 //! what is accepted gives finite results or an error.
 //!
-//! The inputs are the same in every run. `CATENA_MUTATIONS=100000 cargo test -p catena-fuzz --release` tries so many for each
+//! The inputs are the same in every run. `CATENA_MUTATIONS=100000 cargo test -p catena-fuzz --release` tries this many for each
 //! reader; `fuzz/run` searches with a coverage-guided fuzzer instead.
 
 use catena::random::Random;
@@ -13,7 +13,7 @@ use std::path::Path;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// No input may make its reader hold more than this many bytes, and so many for each byte of the input: workspaces of the
+/// No input may make its reader hold more than this many bytes, and this many for each byte of the input: workspaces of the
 /// dynamics and tables of what is known come to less than the former, a body described in few words to less than the latter.
 const MEMORY: (usize, usize) = (8 << 20, 4096);
 

@@ -15,7 +15,7 @@ use ttf_parser::{Face, OutlineBuilder};
 /// DejaVu Sans, reduced; its licence is in the same folder.
 const FONT: &[u8] = include_bytes!("../font/DejaVuSans-subset.ttf");
 
-/// Most pixels of a side.
+/// Maximum number of pixels of a side.
 const MOST: f32 = 20_000.0;
 
 /// A picture of this crate as PNG, magnified `scale` times (2 is good for screens, 3 for print).

@@ -15,7 +15,7 @@ pub fn vector(random: &mut Random, reach: f64) -> Vec3<f64> {
     Vec3::new(next(), next(), next())
 }
 
-/// A pose with a translation of components within ±0.5.
+/// A random pose; translation components in [−0.5, 0.5].
 pub fn pose(random: &mut Random) -> Pose<f64> {
     Pose::new(
         Mat3::from_quaternion(random.quaternion()),

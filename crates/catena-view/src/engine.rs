@@ -8,7 +8,7 @@ use catena::{Dynamics, Matrix, Model, State};
 use catena_mechanism::doctor::{Change, Diagnosis, diagnose};
 use serde_json::{Value, json};
 
-/// Most rows of constraints that are examined interactively.
+/// Maximum number of rows of constraints that are examined interactively.
 const MOST_ROWS: usize = 300;
 /// Largest matrices that are sent.
 const LARGE: usize = 400;

@@ -1,4 +1,4 @@
-//! Files of meshes: STL, OBJ, COLLADA and glTF.
+//! Mesh files: STL, OBJ, COLLADA and glTF.
 //!
 //! Coordinates are used as written: as in other readers of URDF, neither the up axis that COLLADA names nor that of glTF rotates a mesh.
 

@@ -17,7 +17,7 @@ pub struct Budget {
     pub poses: usize,
     /// Bytes of columns.
     pub columns: usize,
-    /// Most points of a curve.
+    /// Maximum number of points of a curve.
     pub points: usize,
 }
 

@@ -227,7 +227,7 @@ fn the_engine_answers() {
     assert_eq!(body(&answer)["findings"][0]["level"], "good");
 }
 
-/// A request that is cut off gets no answer, and the server goes on.
+/// A request that is cut off gets no answer, and the server continues.
 #[test]
 fn cut_off_requests_are_left() {
     let port = served(false);
@@ -301,7 +301,7 @@ fn told(findings: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Loops are closed while the coordinate that a slider moves stays, and what the doctor finds is told.
+/// Loops are closed while the coordinate that a slider moves stays, and what the doctor finds is reported.
 #[test]
 fn loops_are_closed_and_examined() {
     let model = embedded::model("four-bar-1").expect("an embedded model");
@@ -398,7 +398,7 @@ fn a_live_run_moves_and_is_left_when_it_is_flooded() {
         }
     }
     assert!(ends(&mut socket));
-    // and a wish that is far too long
+    // and a request that is far too long
     let (mut socket, _) = connect(&format!("http://127.0.0.1:{port}")).expect("a socket");
     let long = format!(r#"{{"speed": 1, "x": "{}"}}"#, "x".repeat(5000));
     let _ = socket.send(tungstenite::Message::text(long));
@@ -443,7 +443,7 @@ fn text_with(socket: &mut tungstenite::WebSocket<TcpStream>, key: &str) -> Value
     panic!("no text with {key}");
 }
 
-/// A wrong wish is answered, and the run goes on; one that cannot go on stops and says why.
+/// An invalid request is answered with an error, and the run continues; a run that cannot continue stops and says why.
 #[test]
 fn a_live_run_tells_its_errors() {
     let port = served(true);

@@ -172,7 +172,7 @@ fn mjcf_shows_its_geoms() {
     assert!(notes[0].contains("lost.stl"), "{notes:?}");
 }
 
-/// Shapes of every kind, in the file's own words, with colours and places; what has no size is told.
+/// Shapes of every kind, in the file's own words, with colours and places; what has no size is reported.
 #[test]
 fn urdf_shapes() {
     let folder = Folder::new("shapes");
