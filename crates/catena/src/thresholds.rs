@@ -30,8 +30,8 @@ pub(crate) const EXPLICIT_TRIANGLE: usize = 28;
 /// use. Measured ratio 0.98; at 40 freedoms it was 1.85.
 pub(crate) const INVERSE_BY_TRIANGLE: usize = 8;
 
-/// Rows of constraints up to which all are decomposed together: they take 1.03 to 1.05 of the time along the tree with 5 and 10 rows, 1.10 with 15,
-/// 1.14 with 30, and dependent rows are found with pivots from all of them.
+/// Rows of constraints up to which all are decomposed together: they take 1.03 to 1.05 times the time along the tree with 5 and 10 rows, 1.10 with
+/// 15, 1.14 with 30, and dependent rows are found with pivots from all of them.
 pub(crate) const ROWS_TOGETHER: usize = 12;
 
 /// Degrees of freedom up to which implicit methods use the dense matrix of Newton's method: it needs fewer iterations and fewer

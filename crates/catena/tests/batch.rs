@@ -422,7 +422,7 @@ fn singular_states_are_named() {
     }
 }
 
-/// Every trajectory in its lane is that of a simulation of its own.
+/// Every trajectory in its lane agrees with that of a separate simulation.
 #[test]
 fn trajectories_agree_with_single_simulations() {
     use catena::integrate::{Fixed, FixedMethod};

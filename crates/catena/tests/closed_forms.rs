@@ -1,4 +1,4 @@
-//! Examples with an answer that can be written down.
+//! Examples with a solution in closed form.
 
 use catena::model::{Inertial, JointKind, JointSpec, embedded};
 use catena::spatial::{Sym3, Vec3};

@@ -243,7 +243,7 @@ fn runs_that_cannot_start_say_why() {
     );
 }
 
-/// Steps of one size: projected ones are closed to round-off, Baumgarte's drift by what their order allows, and both converge to the
+/// Fixed steps: projected ones are closed to round-off, Baumgarte's drift by what their order allows, and both converge to the
 /// exact law with the order of the method.
 #[test]
 fn steps_of_one_size_stay_closed() {

@@ -758,7 +758,7 @@ impl EquationsOfMotion for Counted {
 }
 
 /// The dynamics of a plain tree under a sampled controller are evaluated at the stages of the steps, at samples, and for the halves of the
-/// steps that the audit examines (100, then one in ten up to 400, then one in twenty): not for powers, nor for modes of friction that there is none of.
+/// steps that the audit examines (100, then one in ten up to 400, then one in twenty): not for powers, nor for modes of friction where there is none.
 #[test]
 fn a_sampled_controller_costs_no_evaluations() {
     let model = embedded::model("chain-7").unwrap();

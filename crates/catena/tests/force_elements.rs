@@ -201,7 +201,7 @@ fn a_moving_base_works_on_springs() {
     );
 }
 
-/// Every scalar, the checked entry point and batches give the same.
+/// Every scalar, the checked entry point and batches give the same results.
 #[test]
 fn all_routes_agree() {
     for seed in 0..10 {

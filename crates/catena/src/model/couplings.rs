@@ -23,7 +23,7 @@ use crate::scalar::{Parameter, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Coefficients this much smaller than the largest of a row are not divided by, unless the row is written for them.
+/// Coefficients below this fraction of the largest one of a row are not used as pivots, unless the row is written for them.
 const SMALLEST_PIVOT: f64 = 1e-3;
 /// Remainder of a cancelled coefficient, relative to its summands.
 const CANCELLED: f64 = 1e-12;

@@ -421,7 +421,7 @@ impl Simulation {
         let own = self.system.event_functions().len();
         // it is not an event when the friction of a held freedom becomes sufficient again
         let is_change = |index: usize, rising: bool| index >= own && !rising;
-        // steps of one size may go beyond a sampling instant, or miss it by round-off
+        // fixed steps may go beyond a sampling instant, or miss it by round-off
         let past = step.t > sampling && !is_near(step.t, sampling);
         let last = if past { sampling } else { step.t };
         let change = step

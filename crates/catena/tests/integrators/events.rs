@@ -129,7 +129,7 @@ impl Mechanical for WatchedPendulum {
     }
 }
 
-/// Within a step of one size the motion is that of a shorter step: it passes through the ends of the step, events lie on it to
+/// Within a fixed step the motion is that of a shorter step: it passes through the ends of the step, events lie on it to
 /// round-off, their times have the order of the method, and nothing of it changes the steps that follow.
 #[test]
 fn steps_of_one_size_have_events() {
@@ -181,7 +181,7 @@ fn steps_of_one_size_have_events() {
     }
 }
 
-/// Begun anew at an event, steps of one size end where they would have ended, and a checkpoint in between gives the same bits.
+/// Restarted at an event, fixed steps end where they would have ended, and a checkpoint in between gives the same bits.
 #[test]
 fn steps_of_one_size_go_on_from_an_event() {
     for method in FixedMethod::ALL {

@@ -75,7 +75,7 @@ fn a_run_continued_from_a_checkpoint_has_the_same_bits() {
     }
 }
 
-/// Steps of one size keep their grid: after a restart within a step the next one ends where that step would have ended. A remainder of the order of
+/// Fixed steps keep their grid: after a restart within a step the next one ends where that step would have ended. A remainder of the order of
 /// round-off is no step of its own.
 #[test]
 fn a_restart_within_a_step_keeps_the_grid() {

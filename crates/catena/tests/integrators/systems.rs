@@ -243,7 +243,7 @@ pub fn solve<S: System>(
     Ok(run)
 }
 
-/// Steps of one size: the tolerance never bites.
+/// Steps of equal size by a method with variable steps: the tolerance never limits them.
 pub fn even_steps(size: f64) -> IntegratorOptions {
     IntegratorOptions {
         tolerances: Tolerances {

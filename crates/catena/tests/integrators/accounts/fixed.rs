@@ -1,4 +1,4 @@
-//! Steps of one size.
+//! Methods with fixed steps.
 
 use super::super::systems::*;
 use super::{Digest, compare, in_words, recorded};
