@@ -103,7 +103,7 @@ impl Formulation {
     }
 }
 
-/// Rows of constraints up to which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
+/// Maximum number of rows of constraints for which cut loops are cheaper than the sparse Lagrangian matrix, by `catena compare four-bar-1 -o FILE`.
 const DENSE_ROWS: usize = 50;
 
 /// Entries of the largest dense matrix that is factorized: some 600 bodies; it takes 80 MB and a minute.

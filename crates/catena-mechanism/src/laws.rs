@@ -34,7 +34,7 @@ const GUESSES: u64 = 20;
 /// Guesses searched for the best position, with which others are compared.
 const COMPARED: u64 = 4;
 
-/// Rows of constraints up to which all formulations are compared.
+/// Maximum number of rows of constraints for which all formulations are compared.
 pub const MOST_ROWS: usize = 300;
 
 type D1 = Dual<f64, 1>;

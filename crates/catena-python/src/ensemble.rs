@@ -70,7 +70,7 @@ struct All {
     inputs: Vec<Inputs>,
     events: Vec<EventFunction>,
     models: Vec<Model>,
-    /// Whether functions of Python are called.
+    /// Whether Python functions are called.
     asks: bool,
 }
 

@@ -125,7 +125,7 @@ impl LedgerData {
         })
     }
 
-    /// Takes samples, as lines of a journal; gives how many were not there yet.
+    /// Takes samples, as lines of a journal; returns the number of new ones.
     fn take(&self, py: Python<'_>, lines: &[u8]) -> PyResult<usize> {
         self.with(py, |simulations, ledger| {
             let new = ledger.take_lines(simulations.study(), lines)?;

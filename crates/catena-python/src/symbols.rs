@@ -10,7 +10,7 @@ use catena_symbolic::derive::{Derivation, Keep, Notation, Style, Symbols};
 use catena_symbolic::generate::{CodeOptions, Language, Module, Question};
 use pyo3::prelude::*;
 
-/// Degrees of freedom up to which the closed form is the default.
+/// Maximum number of degrees of freedom for which the closed form is the default.
 const SMALL: usize = 3;
 
 /// The kinds of numbers that stay symbols.

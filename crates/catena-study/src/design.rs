@@ -42,7 +42,7 @@ pub enum Design {
     },
     /// Sobol's sequence.
     Sobol {
-        /// How many; best a power of two.
+        /// Number of samples; best a power of two.
         samples: usize,
         /// Seed.
         seed: u64,
@@ -221,7 +221,7 @@ impl Points {
 mod tests {
     use super::*;
 
-    /// Of 2ᵏ points of Sobol's sequence, one is in each of 2ᵏ slices of every axis; of a Latin hypercube likewise.
+    /// Of 2ᵏ points of Sobol's sequence, one is in each of 2ᵏ strata of every axis; the same holds for a Latin hypercube.
     #[test]
     fn one_in_each_slice() {
         let count = 64;

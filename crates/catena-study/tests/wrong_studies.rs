@@ -176,7 +176,7 @@ fn messages() {
     );
 }
 
-/// What is said of a study after a replacement in the good one.
+/// The message about a study after a replacement in the good one.
 fn message(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
     let text = GOOD.replace(old, new);

@@ -162,7 +162,7 @@ fn movie_of(told: &str, size: [u32; 2], rate: f64) -> Option<Movie> {
     })
 }
 
-/// A movie in GIF of pictures in PNG, all of one size, repeated for ever.
+/// A GIF movie of PNG pictures, all of the same size, in an endless loop.
 pub fn gif(pictures: &[Vec<u8>], rate: f64) -> Result<Vec<u8>> {
     let failed = |error: String| {
         Error::new(

@@ -332,7 +332,7 @@ fn independent(rows: &[SparseRow<'_>], width: usize) -> Option<f64> {
     Some(1.0 / (growth * square).sqrt())
 }
 
-/// Rank of A, ratio of the smallest to the largest singular value (NaN if it is not wanted), and vectors y with Aᵀ y = 0.
+/// Rank of A, ratio of the smallest to the largest singular value (NaN if it is not requested), and vectors y with Aᵀ y = 0.
 fn decomposed(
     rows: &[SparseRow<'_>],
     width: usize,
