@@ -605,7 +605,7 @@ fn linearisation_leaves_out_velocities_of_the_start() {
     );
 }
 
-/// The governor's steady rotation is found from the state that the model begins with, or from other velocities; at rest it is said how.
+/// The governor's steady rotation is found from the state that the model begins with, or from other velocities; at rest the message says how.
 #[test]
 fn steady_rotations_are_found() {
     let record = good("linearize governor --steady --json").json();

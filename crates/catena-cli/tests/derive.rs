@@ -53,7 +53,7 @@ fn formulas_with_cancelling_inertias_are_verified() {
     }
 }
 
-/// Formulas and counts have the force elements; they can be left out, and that is said.
+/// Formulas and counts have the force elements; they can be left out, and the output says so.
 #[test]
 fn force_elements_are_left_out_on_request() {
     for command in ["derive squeezer", "count squeezer", "count governor"] {

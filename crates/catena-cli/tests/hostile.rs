@@ -1,4 +1,4 @@
-//! Hostile inputs, and requests beyond the limits: each is refused at once, with what and why.
+//! Hostile inputs, and requests beyond the limits: each is refused at once, and the message says what is refused and why.
 
 mod common;
 
@@ -185,7 +185,7 @@ fn reserved_words_get_a_prefix() {
     assert!(files.contains(&"robot_fn.rs".to_string()), "{files:?}");
 }
 
-/// Each of these asked for days, or for more memory than there is.
+/// Each of these would take days, or more memory than there is.
 #[test]
 fn what_cannot_be_done_is_refused_at_once() {
     for (command, what) in [

@@ -234,7 +234,7 @@ fn a_full_disk_keeps_what_was_written() {
     }
 }
 
-/// Starts a run that takes minutes, waits until the folder has some of it, and gives what is said after something was done to its files.
+/// Starts a run that takes minutes, waits until the folder has some of it, and returns what is printed after its files were disturbed.
 fn disturbed(folder: &Folder, name: &str, disturb: impl Fn(&Path)) -> String {
     let child = start(
         folder,

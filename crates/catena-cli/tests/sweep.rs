@@ -471,7 +471,7 @@ fn a_list_of_samples() {
     );
 }
 
-/// What is wrong is said before anything is computed, with the line.
+/// What is wrong is reported with its line before anything is computed.
 #[test]
 fn mistakes() {
     let folder = folder("sweep-mistakes");

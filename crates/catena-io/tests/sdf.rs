@@ -567,7 +567,7 @@ fn mimics() {
     assert_eq!(built(&text).nv(), 2);
 }
 
-/// Sun and planet on a carrier: outside teeth turn against each other, and the sense of the joints and their axes does not matter.
+/// Sun and planet on a carrier: external teeth turn against each other, and the sense of the joints and their axes does not matter.
 #[test]
 fn gearboxes() {
     for (second, axis, sign) in [
@@ -878,7 +878,7 @@ fn lifted_links_keep_their_weight_in_the_force() {
     assert_eq!(force.to_array(), [0.0, 0.0, 9.81]);
 }
 
-/// What SDFormat's defaults and Gazebo's engines make of a file is said among the assumptions.
+/// What SDFormat's defaults and Gazebo's engines make of a file is listed among the assumptions.
 #[test]
 fn what_is_assumed_is_noted() {
     let joint = |name: &str, child: &str, more: &str| {

@@ -243,7 +243,7 @@ fn faces_of_files_are_cut() {
     let _ = std::fs::remove_file(&path);
 }
 
-/// Files of meshes that are none, each with what is said about it.
+/// Invalid mesh files, each with its message.
 #[test]
 fn files_that_are_no_meshes() {
     let folder = std::env::temp_dir().join(format!("catena-meshes-{}", std::process::id()));

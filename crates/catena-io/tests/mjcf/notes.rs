@@ -2,7 +2,7 @@
 
 use crate::common::{BODY, TWO, built, near, notes_of, read, refusal, world};
 
-/// What MuJoCo does with a model and catena does not is said among the assumptions.
+/// What MuJoCo does with a model and catena does not is listed among the assumptions.
 #[test]
 fn what_is_different_is_noted() {
     let builder = read(
