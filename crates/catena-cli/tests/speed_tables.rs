@@ -66,11 +66,38 @@ fn time(timings: &[Timing], model: &str, quantity: &str, route: &str) -> String 
     grouped(found.nanoseconds)
 }
 
-/// Models of docs/features.md compared with Pinocchio, and how many targets are met.
+/// Least and largest of the ratios to Pinocchio's time by a route.
+fn ratios(timings: &[Timing], quantities: &[&str], route: &str) -> [f64; 2] {
+    let of = |timing: &&Timing| {
+        timing.engine == "catena"
+            && timing.route == route
+            && quantities.contains(&&timing.quantity[..])
+    };
+    let found = timings.iter().filter(of).filter_map(|timing| timing.ratio);
+    found.fold([f64::INFINITY, 0.0], |[least, most], ratio| {
+        [least.min(ratio), most.max(ratio)]
+    })
+}
+
+/// The processor of the record.
+fn machine() -> String {
+    let record = text("docs/peers/speed.md");
+    let line = record
+        .lines()
+        .find_map(|line| line.strip_prefix("- Machine: "));
+    let (name, _) = line.expect("a machine").split_once(',').expect("its name");
+    name.replace("(R)", "")
+}
+
+/// Models of docs/features.md, compared with Pinocchio, and which targets are met.
 fn features(timings: &[Timing]) -> String {
-    let mut page = String::from(
-        "| ns per state | inverse | in lanes | Pinocchio | forward | in lanes | Pinocchio | inertia | one triangle | Pinocchio's triangle |\n\
+    let mut page = format!(
+        "One core of an {} with AVX-512, best of many runs; Pinocchio is compiled for the same core by gcc and by clang, and the faster build is listed.\n\
+         One state through `Dynamics`, or many states in SIMD lanes through `Batch`, with machine code generated for the model in milliseconds\n\
+         ([`native::compile`](theory/speed.md)):\n\n\
+         | ns per state | inverse | in lanes | Pinocchio | forward | in lanes | Pinocchio | inertia | one triangle | Pinocchio's triangle |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        machine()
     );
     for (model, title) in [
         ("chain-7", "7 revolute joints"),
@@ -94,20 +121,76 @@ fn features(timings: &[Timing]) -> String {
         .map(|(quantity, route)| time(timings, model, quantity, route));
         let _ = writeln!(page, "| {title} | {} |", cells.join(" | "));
     }
-    let targets: Vec<(f64, f64)> = timings
+    let [inverse, forward] = ["inverse", "forward"].map(|quantity| {
+        ratios(timings, &[quantity], "single-general").map(|ratio| format!("{ratio:.2}"))
+    });
+    let targets: Vec<(&Timing, f64, f64)> = timings
         .iter()
-        .filter_map(|timing| Some((timing.ratio?, timing.target?)))
+        .filter_map(|timing| Some((timing, timing.ratio?, timing.target?)))
         .collect();
-    let met = targets
+    let missed: Vec<_> = targets
         .iter()
-        .filter(|(ratio, target)| ratio <= target)
-        .count();
+        .filter(|(_, ratio, target)| ratio > target)
+        .collect();
+    let of = |route: &str| {
+        let own = missed.iter().filter(|(timing, ..)| timing.route == route);
+        let [least, most] = own
+            .clone()
+            .fold([f64::INFINITY, 0.0f64], |[a, b], (_, x, _)| {
+                [a.min(*x), b.max(*x)]
+            });
+        let mut names: Vec<&str> = own.clone().map(|(timing, ..)| &timing.model[..]).collect();
+        names.dedup();
+        names.sort_unstable();
+        names.dedup();
+        format!(
+            "{} {route} calls ({}: {least:.2} to {most:.2})",
+            own.count(),
+            names.join(", ")
+        )
+    };
     let _ = writeln!(
         page,
-        "\nFor {} combinations of model, quantity and call (single or batch) a target was set: the largest ratio of catena's time to Pinocchio's. {met} are met.",
-        targets.len()
+        "\nWithout such code one call of `Dynamics` takes {} to {} of Pinocchio's time for inverse dynamics, {} to {} for forward dynamics.\n\n\
+         For {} combinations of model, quantity and call (single or batch) a target was set: the largest ratio of catena's time to Pinocchio's. {} are met,\n\
+         among them all of inverse and forward dynamics. Missed are {}\nand {}.",
+        inverse[0],
+        inverse[1],
+        forward[0],
+        forward[1],
+        targets.len(),
+        targets.len() - missed.len(),
+        of("single"),
+        of("batch")
+    );
+    let dynamics = missed
+        .iter()
+        .all(|(timing, ..)| !["inverse", "forward"].contains(&&timing.quantity[..]));
+    assert!(
+        dynamics,
+        "a target of inverse or forward dynamics is missed"
     );
     page
+}
+
+/// The sentence of README about speed.
+fn fast(timings: &[Timing]) -> String {
+    let times = |route: &str| {
+        let [least, most] = ratios(timings, &["inverse", "forward"], route);
+        let round = |x: f64| match x < 9.95 {
+            true => format!("{x:.1}"),
+            false => format!("{x:.0}"),
+        };
+        format!("{} to {}", round(1.0 / most), round(1.0 / least))
+    };
+    format!(
+        "* **Fast**: inverse and forward dynamics of one state {} times as fast as Pinocchio's, with code generated for the model, and {} times without;\n  \
+         in batches {} and {} times ([record](docs/peers/speed.md)).\n",
+        times("single"),
+        times("single-general"),
+        times("batch"),
+        times("batch-general")
+    )
 }
 
 /// General recursions and machine code, for docs/theory/speed.md.
@@ -163,6 +246,7 @@ fn closed() -> String {
 #[test]
 fn times_are_those_of_the_records() {
     let timings = timings();
+    compare_tables("README.md", "speed_tables", &[("fast", fast(&timings))]);
     compare_tables(
         "docs/features.md",
         "speed_tables",
