@@ -135,8 +135,8 @@ class Model(_catena.Model):
     """A model of links and joints: read from a file (`catena.load`), embedded (`catena.model`), or built by the methods below.
 
     Units are SI and radians. Twists are (ω; v) and wrenches (n; f), angular part first. Quaternions are (w, x, y, z) and rotate
-    child components into parent components. A free joint has q = x, y, z and a quaternion, v = ẋ, ẏ, ż in the axes of the parent,
-    then ω in the axes of the child.
+    child components into parent components. A free joint has q = x, y, z and a quaternion, v = ẋ, ẏ, ż in the axes of the joint
+    (fixed in the parent; the world's for a floating base), then ω in the axes of the child.
 
     >>> pendulum = catena.Model("pendulum")
     >>> pendulum = pendulum.add_link("rod", mass=1, centre=[0, 0, -0.5], inertia=[0.1, 0.1, 0.01])
@@ -347,7 +347,7 @@ class Model(_catena.Model):
 
         ∂/∂q is along the increments of `step`: column k is the change per unit of δₖ. Wrenches are constant in body axes. The results are
         written to `out`, (3, nv, nv) or (N, 3, nv, nv), if it is given.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         d = self._inverse_derivatives(q, v, a, wrenches, out)
@@ -362,7 +362,7 @@ class Model(_catena.Model):
         loops these are the derivatives of the closed mechanism at a closed state; where constraints are redundant they hold along
         changes that keep the loops closed. Only drivers depend on `time`. The results are written to `out`, (3, nv, nv) or (N, 3, nv, nv), if
         it is given.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> arm = catena.model("stanford")
@@ -377,7 +377,7 @@ class Model(_catena.Model):
     def energies(self, q: Any, v: Any = None) -> Energies:
         """Kinetic, gravitational (zero at the world's origin) and elastic energy, J: numbers, or arrays (N,) for many states.
 
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         m = self._mechanical(q, v)
@@ -388,7 +388,7 @@ class Model(_catena.Model):
     def momenta(self, q: Any, v: Any = None) -> Momenta:
         """Momentum about the world's origin (angular first), mass, mass centre and its velocity; world axes.
 
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         m = self._mechanical(q, v)
@@ -398,7 +398,7 @@ class Model(_catena.Model):
         """The centroidal momentum matrix A with h = A v about the mass centre (angular first, world axes), its time derivative, and more.
 
         With `out`, (12 nv + 19,) or (N, 12 nv + 19), the arrays of the result are views of it.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         c, nv = self._centroidal(q, v, out), self.nv
@@ -415,7 +415,7 @@ class Model(_catena.Model):
     def kinematics(self, q: Any, v: Any = None, a: Any = None, *, out: Optional[Array] = None) -> Kinematics:
         """Pose, velocity and acceleration of every link and frame, by name (angular first, world axes, at the frame's origin).
         With `out`, (frames, 28) or (N, frames, 28), the arrays of the result are views of it.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> arm = catena.model("stanford")
@@ -439,7 +439,7 @@ class Model(_catena.Model):
 
     def denoc(self, q: Any, v: Any = None) -> "Complement":
         """The decoupled natural orthogonal complement at one state: twists of all mass centres are N v, N = N_l N_d, world axes.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> arm = catena.model("stanford")
@@ -485,7 +485,7 @@ class Model(_catena.Model):
     def linearize_motion(self, q: Any, v: Any = None, tau: Any = None, *, find: bool = False) -> "SteadyMotion":
         """The linear equations about a steady motion through q with constant velocities v under the efforts `tau`, and their modes: for rolling
         and for any other motion whose velocities stay constant. With `find`, q is first moved to nearby positions at which the velocities v stay constant.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> bicycle = catena.model("bicycle")
@@ -586,7 +586,7 @@ class Model(_catena.Model):
         added to the audit.
 
         Control-C stops the run. An exception of a function ends the run and is raised here, with the samples so far as `error.run`.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> run = catena.model("planar3").simulate([0.1, 0.2, 0.3], duration=1.0, rtol=1e-10)
@@ -702,7 +702,7 @@ class Model(_catena.Model):
         The result of a member depends on its own inputs alone, to the last bit. Members with dry friction, stops, events, controls other than
         linear feedback, loops, couplings, force elements or implicit methods run one by one on all cores, as in `simulate`; `one_by_one` says why.
         A member that fails is in `failures`; an exception of a function is raised here.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> falls = catena.model("stanford").ensemble(np.linspace(0, 1, 600).reshape(100, 6), duration=0.5)
@@ -781,7 +781,7 @@ class Model(_catena.Model):
         `t` (T,) are times, `targets` maps names of links or frames to poses (T, 4, 4) or positions (T, 3), `centre` is (T, 3). Each
         instant is solved as in `reach`, starting from the previous one, and the first one from `start`. Velocities and accelerations are
         those of polynomials through five neighbouring positions: the instants must be close enough for that.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> arm = catena.model("stanford")
@@ -818,7 +818,7 @@ class Model(_catena.Model):
 
     def assemble(self, q: Any, v: Any = None, *, hold: Sequence[str] = (), time: float = 0.0) -> "Assembled":
         """The closed state near a guess: `.q`, `.v`, iterations, residuals and rank. `hold` names joints or freedoms that stay fixed.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> bar = catena.model("four-bar-1")
@@ -835,7 +835,7 @@ class Model(_catena.Model):
         """Accelerations and loads of the joints at one state: `.joints` and `.constraints` map names to (6,), moment first, world
         axes, on the child about its origin. Where constraints are redundant, `sharing` is "all-joints" (the loads of least norm over all
         joints and constraints) or "constraints" (over the constraints alone).
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         r = self._loads(q, v, tau, wrenches, word("sharing", sharing), real("time", time))
@@ -856,7 +856,7 @@ class Model(_catena.Model):
         For a model with loops, which must be closed at the state, it is the larger of `.arithmetic`, the difference at this state, and `.closing`, that at the nearest state
         that is closed to 32 digits (`None` for a tree, and where no such state is found nearby: then `.error` is `None`, too). It costs about as much as fifty calls of `forward`.
         v and tau default to zero; `wrenches` are as in `forward`.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> arm = catena.model("stanford")
@@ -880,7 +880,7 @@ class Model(_catena.Model):
     ) -> "Loads":
         """Accelerations and loads at one state by one of Mufti's formulations: "lagrangian", "constraint-forces", "rotational", "augmented-bodies",
         "relative-rates", "null-space", "tree-null-space", "cut-loops", "along-tree", "qr", "svd", "proximal"; the default suits the model.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
         """
         r = self._formulation(
@@ -982,7 +982,7 @@ class Model(_catena.Model):
         Jacobian and the inertia Λ of a `frame` (default: the last); the centroidal matrix and the momentum. Arrays by name, SI units, as
         `catena space` prints them. E is `point`, in m and the axes of the root link (default: its mass centre).
         q is x, y, z, a quaternion (w, x, y, z) from body to world, and the joints.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> robot = catena.model("space-robot")
@@ -998,7 +998,7 @@ class Model(_catena.Model):
     def barycentres(self, q: Any, v: Any = None) -> Dict[str, Any]:
         """Augmented bodies of a free-floating tree, at one state: `barycentres` (bodies, 3) in m, vectors `D` (bodies, bodies, 3) in m
         and tensors `K` (bodies, …) in kg·m², world axes, as `catena barycentres` prints them.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> robot = catena.model("space-robot")
@@ -1011,7 +1011,7 @@ class Model(_catena.Model):
         """Accelerations and loads at one state by every formulation: by name the accelerations `a`, the multipliers, rank and condition number, the
         number of operations, and the differences of motion and loads from those of "cut-loops", as `catena compare` prints them; `refused` says
         why a formulation does not apply.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> found = catena.model("four-bar-1").compare([1.2, -1.2, 1.2])
@@ -1023,7 +1023,7 @@ class Model(_catena.Model):
     def rerooted(self, link: str, q: Any = None, v: Any = None) -> "Rerooted":
         """The model of a free-floating tree with another root link: the free joint moves there, the joints in between are reversed.
         Given one state q (nq,), v (nv,), also this state in the new coordinates.
-        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+        SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
         body's.
 
         >>> robot = catena.model("space-robot")

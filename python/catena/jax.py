@@ -77,7 +77,7 @@ def _differentiable(model: Model, value: Callable[..., Any], derivatives: Callab
 def inverse(model: Model) -> Function:
     """The function (q, v, a) → τ of one state; batches by `jax.vmap`.
 
-    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     body's.
     """
     return _differentiable(model, model.inverse, model.inverse_derivatives)
@@ -86,7 +86,7 @@ def inverse(model: Model) -> Function:
 def forward(model: Model) -> Function:
     """The function (q, v, τ) → v̇ of one state; batches by `jax.vmap`.
 
-    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     body's.
     """
     return _differentiable(model, model.forward, model.forward_derivatives)
@@ -121,7 +121,7 @@ def _moved(model: Model, q: Any, delta: Any) -> Any:
 def step(model: Model, h: float) -> Callable[[Any, Any, Any], Tuple[Any, Any]]:
     """The function (q, v, τ) → (q, v) of one step of h s: v first, then q with the new v (semi-implicit Euler).
 
-    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     body's.
     """
     accelerations = forward(model)

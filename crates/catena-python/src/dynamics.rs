@@ -166,7 +166,7 @@ impl PyModel {
     ///
     /// Give one state, q (nq,) and v, a (nv,), or many, (N, nq) and (N, nv); a single row is used for all. v and a default to
     /// zero. `wrenches` maps names of links or frames to (6,) or (N, 6): moment, then force, in world axes, the force at the
-    /// frame's origin. Free joints: q is x, y, z and a quaternion (w, x, y, z); v is ẋ, ẏ, ż in world axes, then ω in the
+    /// frame's origin. Free joints: q is x, y, z and a quaternion (w, x, y, z); v is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's. SI units, radians.
     ///
     /// A model with loops needs `actuators`, the names of the actuated freedoms; the others are passive. `formulation` selects one of the
@@ -262,7 +262,7 @@ impl PyModel {
     ///
     /// Arguments as for `inverse`: one state or rows of many, v and tau default to zero, wrenches (moment, force) in world axes
     /// at the frame's origin. The loops of the model stay closed; only drivers depend on `time`.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     ///
     /// >>> arm = catena.model("stanford")
@@ -355,7 +355,7 @@ impl PyModel {
     ///
     /// The matrix C(q, v), (nv, nv) or (N, nv, nv): C v are the centrifugal and Coriolis efforts, and dI/dt − 2 C is
     /// skew-symmetric.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     #[pyo3(signature = (q, v, *, out = None))]
     fn coriolis<'py>(
@@ -399,7 +399,7 @@ impl PyModel {
     ///
     /// Jacobian of a link or frame, (6, nv) or (N, 6, nv): J v is its angular velocity, then the velocity of its origin, in world
     /// axes.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     ///
     /// >>> arm = catena.model("stanford")
@@ -441,7 +441,7 @@ impl PyModel {
     /// --
     ///
     /// dJ/dt v of a link or frame, (6,) or (N, 6): its acceleration while all v̇ are zero; angular first, world axes.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     #[pyo3(signature = (q, v, frame, *, out = None))]
     fn jacobian_rate<'py>(
@@ -524,7 +524,7 @@ impl PyModel {
     /// Y with τ = Y π, (nv, 10 n) or (N, nv, 10 n): efforts as a linear function of the inertial parameters of the n bodies, ten
     /// each: m, m c (3), then Ixx, Iyy, Izz, Ixy, Ixz, Iyz about the body's origin, in body axes (see `inertial_parameters`).
     /// Rotors, springs, damping and friction are not in Y π.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     ///
     /// >>> arm = catena.model("stanford")
@@ -834,7 +834,7 @@ impl PyModel {
     ///
     /// The initial state (q, v) of the model: neutral and at rest, unless its joints define a start. It need not close
     /// the loops of a mechanism; then it is a guess for `assemble`.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     fn start<'py>(&self, py: Python<'py>) -> PyResult<(Array<'py>, Array<'py>)> {
         let built = self.built(py)?;
@@ -845,7 +845,7 @@ impl PyModel {
     /// --
     ///
     /// A random state (q, v): angles within ±π and lengths within ±1 m, or within the joint limits where there are any; velocities within ±1.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     #[pyo3(signature = (seed = None), text_signature = "($self, seed=0)")]
     fn random<'py>(
@@ -866,7 +866,7 @@ impl PyModel {
     ///
     /// q ⊕ δ, (nq,) or (N, nq): moves every joint along δ, a velocity times a time. Plain coordinates add; a quaternion is
     /// multiplied from the right by a rotation about the child's axes and stays of unit length. `difference` is the inverse.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     #[pyo3(signature = (q, delta, *, out = None))]
     fn step<'py>(
@@ -900,7 +900,7 @@ impl PyModel {
     ///
     /// δ with q1 = q0 ⊕ δ, (nv,) or (N, nv): the inverse of `step`, a velocity times a time. Plain coordinates subtract, without regard to
     /// full turns; of a quaternion it is the rotation vector of the shorter rotation, about the child's axes.
-    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in world axes, then ω in the
+    /// SI units, radians; quaternions of q are (w, x, y, z), from child to parent; v of a free joint is ẋ, ẏ, ż in joint axes, then ω in the
     /// body's.
     ///
     /// >>> robot = catena.model("space-robot")

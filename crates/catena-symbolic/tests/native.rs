@@ -58,6 +58,7 @@ fn code_agrees_with_the_general_recursions() {
         let model = embedded::model(name).expect("it is embedded");
         for cpu in [Cpu::Avx2, Cpu::Avx512] {
             if cpu > Cpu::detect() {
+                eprintln!("skipped: {name} needs {cpu:?}");
                 continue;
             }
             let options = NativeOptions {

@@ -153,7 +153,7 @@ fn batches(model: &Model) -> Vec<Batch> {
 #[cfg(target_arch = "x86_64")]
 fn compiled(model: &Model) -> Option<catena::native::Compiled> {
     use catena_symbolic::native::{NativeOptions, compile};
-    if catena::Cpu::detect() == catena::Cpu::Baseline {
+    if catena_testing::skipped_on_baseline(catena::Cpu::detect()) {
         return None;
     }
     let options = NativeOptions {

@@ -1,9 +1,9 @@
 //! One folder per question, one file per published algorithm.
 //!
-//! Each algorithm has a workspace made once by `new(&model)`; calls do not allocate afterwards. The functions are generic over
+//! Each algorithm has a workspace made once by `new(&model)`; calls do not allocate afterwards, except for models with force elements. The functions are generic over
 //! the scalar and do not check their input: [`crate::Dynamics`] is the checked entry point in `f64`.
 //!
-//! Every file carries a [`Card`](crate::catalogue::Card); [`catalogue::ALL`](crate::catalogue::ALL) lists them.
+//! Every algorithm has a [`Card`](crate::catalogue::Card); [`catalogue::ALL`](crate::catalogue::ALL) lists them.
 
 pub mod body_coordinates;
 pub mod constrained;

@@ -54,7 +54,7 @@ enum Wrenches {
 /// Dynamics of one model in plain numbers.
 ///
 /// Memory is linear in the number of bodies; a matrix is allocated at its first use, and nothing is allocated after
-/// that. Results are slices into its own memory, valid until the next call. Every method rejects states and forces that are
+/// that, except by [`joint_wrench`](Self::joint_wrench) after compiled code and for force elements. Results are slices into its own memory, valid until the next call. Every method rejects states and forces that are
 /// non-finite or of the wrong length, and non-finite results, with the reason.
 #[derive(Clone, Debug)]
 pub struct Dynamics {
