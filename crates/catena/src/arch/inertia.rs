@@ -12,6 +12,7 @@ use crate::algorithm::pack::{Record, Register};
 use crate::model::Model;
 use crate::scalar::{Fused, Vector, Wide};
 use crate::space::Space;
+use crate::spatial::Vec3;
 use crate::thresholds::COLUMN_BY_COLUMN;
 
 /// Composite bodies, with columns in the widest registers available.
@@ -127,20 +128,20 @@ impl<V: Vector> ColumnsIn<V> {
                 let wrench = Registers::wrench_numbers(&work.own[k]);
                 let origin = Registers::components(work.frame[i].origin);
                 let (pack, lane) = (&mut self.packs[k / V::LANES], k % V::LANES);
-                let vectors = [
-                    along.angular,
-                    along.linear,
-                    wrench.moment,
-                    wrench.force,
-                    origin,
-                ];
-                for (part, vector) in vectors.iter().enumerate() {
-                    let numbers = &mut pack.numbers_mut()[3 * part..3 * part + 3];
-                    numbers[0].0.lanes_mut()[lane] = vector.x.0;
-                    numbers[1].0.lanes_mut()[lane] = vector.y.0;
-                    numbers[2].0.lanes_mut()[lane] = vector.z.0;
-                }
+                set(&mut pack.axis[..3], lane, along.angular);
+                set(&mut pack.axis[3..], lane, along.linear);
+                set(&mut pack.moment, lane, wrench.moment);
+                set(&mut pack.force, lane, wrench.force);
+                set(&mut pack.origin, lane, origin);
             }
         }
     }
+}
+
+/// Sets one lane of three numbers.
+#[inline(always)]
+fn set<V: Vector>(numbers: &mut [Wide<V>], lane: usize, vector: Vec3<Fused>) {
+    numbers[0].0.lanes_mut()[lane] = vector.x.0;
+    numbers[1].0.lanes_mut()[lane] = vector.y.0;
+    numbers[2].0.lanes_mut()[lane] = vector.z.0;
 }
