@@ -37,7 +37,7 @@ pub fn skipped_on_baseline(cpu: Cpu) -> bool {
         let test = std::thread::current();
         let name = test.name().unwrap_or("a test").to_string();
         eprintln!(
-            "skipped: {name} needs AVX2, which this processor has not or `CATENA_CPU` excludes"
+            "skipped: {name} needs AVX2, which this processor lacks or `CATENA_CPU` disables"
         );
     }
     skipped

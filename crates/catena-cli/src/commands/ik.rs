@@ -49,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", default_value_t = 1e-9)]
     tolerance: f64,
 
-    /// Most iterations
+    /// Maximum number of iterations
     #[arg(long, value_name = "N", default_value_t = 200)]
     iterations: u64,
 }

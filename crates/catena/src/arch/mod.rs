@@ -96,7 +96,7 @@ pub(crate) fn has_or_skips(wanted: Cpu) -> bool {
         let test = std::thread::current();
         let name = test.name().unwrap_or("a test");
         eprintln!(
-            "skipped: {name} in registers of {wanted:?}, which this processor has not or `CATENA_CPU` excludes"
+            "skipped: {name} in registers of {wanted:?}, which this processor lacks or `CATENA_CPU` disables"
         );
     }
     has
