@@ -760,10 +760,8 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
                 }
             }
             // no longer than a step for which the linear equations are meaningful
-            let long = largest(&y);
-            if long > 0.5 {
-                y.iter_mut().for_each(|y| *y *= 0.5 / long);
-            }
+            let share = (0.5 / largest(&y)).min(1.0);
+            y.iter_mut().for_each(|y| *y *= share);
             let tried = motion
                 .moved(&state, &here.spread, &y)
                 .and_then(|next| motion.statics(&next, effort).map(|there| (next, there)));
