@@ -182,7 +182,7 @@ pub(crate) fn damped(
         let damping = factor * typical;
         let (unknowns, condition) = match solve(damping) {
             Ok(solved) => solved,
-            Err(error) if least.is_infinite() && factor == 1e-5 => return Err(error),
+            Err(error) if factor == 1e-5 => return Err(error),
             Err(_) => continue,
         };
         if unknowns.reachable <= ACCEPTED {
