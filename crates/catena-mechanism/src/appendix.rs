@@ -17,7 +17,8 @@
 //! Each step reduces the error along a singular value σ of B by 1/(1 + μ σ²), and λ never leaves the span of the rows.
 
 use crate::dense::{
-    Metric, RANK_TOLERANCE, Solved, Unknowns, column, hinges, inertia, refine, refine_damped,
+    Metric, RANK_TOLERANCE, Solved, Unknowns, column, hinges, inertia, rank_of, refine,
+    refine_damped,
 };
 use crate::equations::Equations;
 use crate::linear::{Mat, in_place, solve_lower, solve_upper};
@@ -82,11 +83,7 @@ pub(crate) fn by_svd(equations: &Equations) -> Result<Solved> {
         .hint("use the decomposition by QR")
     })?;
     let across_v = v.transpose();
-    let first = all.first().copied().unwrap_or(0.0);
-    let rank = all
-        .iter()
-        .take_while(|&&s| s > RANK_TOLERANCE * first)
-        .count();
+    let rank = rank_of(&all);
     let unknowns = refine(equations, 4, |u, right| {
         let w = metric.factor.lower_of_column(metric.force(u, right));
         let c = column(right) - &(&across * &w);
@@ -185,7 +182,7 @@ pub(crate) fn damped(
         let damping = factor * typical;
         let (unknowns, condition) = match solve(damping) {
             Ok(solved) => solved,
-            Err(error) if least.is_infinite() && factor == 1e-5 => return Err(error),
+            Err(error) if factor == 1e-5 => return Err(error),
             Err(_) => continue,
         };
         if unknowns.reachable <= ACCEPTED {

@@ -32,6 +32,12 @@ pub(crate) struct Solved {
     pub handed_over: bool,
 }
 
+/// How many of these singular values, the largest first, count.
+pub(crate) fn rank_of(values: &[f64]) -> usize {
+    let least = RANK_TOLERANCE * values.first().copied().unwrap_or(0.0);
+    values.iter().take_while(|&&s| s > least).count()
+}
+
 pub(crate) fn column(values: &[f64]) -> Col {
     Col(values.to_vec())
 }
@@ -306,6 +312,16 @@ mod tests {
             x[k] = f64::NAN;
             assert!(residual(x).is_nan(), "{k}");
         }
+    }
+
+    /// A singular value counts if it is above 10⁻⁹ of the largest; those of nothing, or of nothing but zeros, are none.
+    #[test]
+    fn singular_values_count_relative_to_the_largest() {
+        let exact = RANK_TOLERANCE * 64.0;
+        assert_eq!(rank_of(&[64.0, 1.0, 1.001 * exact, exact, 0.0]), 3);
+        assert_eq!(rank_of(&[64.0, exact, exact]), 1);
+        assert_eq!(rank_of(&[1e-30, 1e-31, 1e-40]), 2);
+        assert_eq!((rank_of(&[]), rank_of(&[0.0; 3])), (0, 0));
     }
 
     /// A solver that yields NaN reports it.

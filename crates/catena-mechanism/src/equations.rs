@@ -385,9 +385,16 @@ mod tests {
     fn complements_are_orthonormal() {
         let screw = [0.0, 0.0, 1.0, 0.0, 0.0, 0.3];
         let skew = [0.6, 0.8, 0.0, 0.0, 0.0, 0.0];
-        for columns in [vec![], vec![screw], vec![skew], vec![skew, screw]] {
+        let none = [0.0; 6];
+        for (columns, own) in [
+            (vec![], 0),
+            (vec![screw], 1),
+            (vec![skew], 1),
+            (vec![skew, screw], 2),
+            (vec![skew, none], 1),
+        ] {
             let basis = complement(&columns);
-            assert_eq!(basis.len(), 6 - columns.len());
+            assert_eq!(basis.len(), 6 - own);
             for (i, a) in basis.iter().enumerate() {
                 for (j, b) in basis.iter().enumerate() {
                     let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();

@@ -303,9 +303,14 @@ fn formulations(mechanism: &mut Mechanism, state: &State, tau: &[f64], results: 
             "motion and loads of closed chains",
             formulation.name(),
             larger(motion, loads),
-            AGREEMENT.max(ROUND_OFF * condition),
+            allowed(condition),
         );
     }
+}
+
+/// Difference of two formulations that is allowed where the rows have this condition.
+fn allowed(condition: f64) -> f64 {
+    AGREEMENT.max(ROUND_OFF * condition)
 }
 
 fn dual(value: f64, derivative: f64) -> D1 {
@@ -383,6 +388,15 @@ mod tests {
             // every formulation but the reference and that of trees
             assert_eq!(found.len(), count, "{found:#?}");
         }
+    }
+
+    /// Round-off grows with the condition, beyond what is allowed anyway from 10⁶ on.
+    #[test]
+    fn ill_conditioned_rows_may_differ_more() {
+        assert_eq!(allowed(1.0), AGREEMENT);
+        assert_eq!(allowed(0.9e6), AGREEMENT);
+        assert_eq!(allowed(f64::NAN), AGREEMENT);
+        assert!((allowed(1e9) / 1e-6 - 1.0).abs() < 1e-12);
     }
 
     /// Differences are relative to the largest number of either, which is at least 1.

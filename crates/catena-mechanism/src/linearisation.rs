@@ -760,10 +760,8 @@ fn search(motion: &mut Motion, start: State, effort: &[f64]) -> Result<Search> {
                 }
             }
             // no longer than a step for which the linear equations are meaningful
-            let long = largest(&y);
-            if long > 0.5 {
-                y.iter_mut().for_each(|y| *y *= 0.5 / long);
-            }
+            let share = (0.5 / largest(&y)).min(1.0);
+            y.iter_mut().for_each(|y| *y *= share);
             let tried = motion
                 .moved(&state, &here.spread, &y)
                 .and_then(|next| motion.statics(&next, effort).map(|there| (next, there)));
@@ -1090,6 +1088,15 @@ mod tests {
             panic!("two modes")
         };
         assert_eq!(first.shape.len(), 2);
+        // it has no unit: rates that are all 1024 times as large leave it as it is
+        let mut faster = equations([1.0, 3.0], 0.5, [2.0, 0.3, -0.7, 5.0]);
+        let residual = |found: &Linearisation| found.modes().expect("they converge").residual;
+        let before = residual(&faster);
+        for x in faster.a.as_mut_slice() {
+            *x *= 1024.0;
+        }
+        let ratio = residual(&faster) / before;
+        assert!(before > 0.0 && ratio > 0.1 && ratio < 10.0, "{ratio:e}");
     }
 
     #[test]
@@ -1148,6 +1155,47 @@ mod tests {
         });
         let rough = Linearisation::new(&rough, &at(&rough, 0.1), &[0.0]).expect("it hangs");
         assert_eq!(rough.by_differences().expect("finite"), None);
+    }
+
+    /// The scale is the largest entry of the block, whichever freedom it belongs to.
+    #[test]
+    fn errors_of_slopes_are_relative_to_the_largest_freedom() {
+        let mut builder = ModelBuilder::new("carts");
+        for (name, stiffness, damping) in [("soft", 0.25, 0.125), ("stiff", 100.0, 25.0)] {
+            let cart = Inertial {
+                mass: 1.0,
+                centre: Vec3::zero(),
+                tensor: Sym3::zero(),
+            };
+            builder.link(name, cart);
+            let rail = format!("rail of {name}");
+            let mut joint = JointSpec::new(&rail, JointKind::Prismatic, "world", name);
+            joint.axes.first = Vec3::new(1.0, 0.0, 0.0);
+            joint.dofs = vec![Dof {
+                stiffness,
+                damping,
+                ..Dof::default()
+            }];
+            builder.joint(joint);
+        }
+        let model = builder.build().expect("sound");
+        let rest = State::new(&model, &[0.0; 2], &[0.0; 2]).expect("finite");
+        let found = Linearisation::new(&model, &rest, &[0.0; 2]).expect("at rest");
+        let told = |place: (usize, usize)| {
+            let mut wrong = found.clone();
+            wrong.a[place] += 1.0;
+            wrong.by_differences().expect("finite").expect("smooth")
+        };
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
+        // the square of the largest rate is larger than the largest slope
+        for column in [0, 1] {
+            assert!(
+                near(told((2, column)), 1.0 / 625.0),
+                "{}",
+                told((2, column))
+            );
+            assert!(near(told((2, column + 2)), 1.0 / 25.0));
+        }
     }
 
     /// Overdamped motion ends where the pendulum hangs, from either side, and does not leave an equilibrium.

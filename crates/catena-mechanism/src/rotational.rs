@@ -16,7 +16,7 @@
 //! orthogonal and a is unique, so that c of minimum norm gives λ of minimum norm. A rotor J is a separate row, a·x + μ/J = 0.
 
 use crate::appendix::rank_note;
-use crate::dense::{RANK_TOLERANCE, Solved, refine};
+use crate::dense::{Solved, rank_of, refine};
 use crate::equations::{Equations, Row};
 use crate::linear::{Col, Mat};
 use crate::saddle::Saddle;
@@ -68,11 +68,7 @@ pub(crate) fn solve(equations: &Equations, model: &Model) -> Result<Solved> {
         )
         .hint("use the decomposition by QR")
     })?;
-    let first = values.first().copied().unwrap_or(0.0);
-    let pushing = values
-        .iter()
-        .take_while(|&&s| s > RANK_TOLERANCE * first)
-        .count();
+    let pushing = rank_of(&values);
     let w1 = v.subcols(0, pushing);
     let w2 = v.subcols(pushing, rows - pushing);
     let squares: Vec<f64> = values[..pushing].iter().map(|s| s * s).collect();

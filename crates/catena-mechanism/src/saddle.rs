@@ -1,7 +1,7 @@
 //! The reduced system after the elimination of unknowns: J y − G μ = u, Gᵀ y = b, solved as in the appendix (A-10 … A-12).
 
 use crate::appendix::{ratio, ratio_of_extremes};
-use crate::dense::RANK_TOLERANCE;
+use crate::dense::rank_of;
 use crate::linear::{Cholesky, Col, Mat};
 use catena::error::{Error, ErrorKind, Result};
 
@@ -35,11 +35,7 @@ impl Saddle {
             })?;
             (v, values)
         };
-        let first = values.first().copied().unwrap_or(0.0);
-        let rank = values
-            .iter()
-            .take_while(|&&s| s > RANK_TOLERANCE * first)
-            .count();
+        let rank = rank_of(&values);
         Ok(Saddle {
             g,
             factor,

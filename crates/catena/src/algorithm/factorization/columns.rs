@@ -259,37 +259,30 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         }
     }
 
-    /// Both sweeps with explicit U, over a panel of `width` packs: X = `scale` I⁻¹ B in the first `scaled` packs, I⁻¹ B
-    /// in the others.
+    /// Both sweeps with explicit U, over a panel of `width` packs: X = `scale` I⁻¹ B.
     #[inline(always)]
-    pub fn substitute(&mut self, width: usize, scaled: usize, scale: S) {
+    pub fn substitute(&mut self, width: usize, scale: S) {
         let mut first = 0;
         while first + 12 <= width {
-            self.substitute_chunk::<12>(width, first, scaled, scale);
+            self.substitute_chunk::<12>(width, first, scale);
             first += 12;
         }
         while first + 6 <= width {
-            self.substitute_chunk::<6>(width, first, scaled, scale);
+            self.substitute_chunk::<6>(width, first, scale);
             first += 6;
         }
         while first + 3 <= width {
-            self.substitute_chunk::<3>(width, first, scaled, scale);
+            self.substitute_chunk::<3>(width, first, scale);
             first += 3;
         }
         while first < width {
-            self.substitute_chunk::<1>(width, first, scaled, scale);
+            self.substitute_chunk::<1>(width, first, scale);
             first += 1;
         }
     }
 
     #[inline(always)]
-    fn substitute_chunk<const C: usize>(
-        &mut self,
-        width: usize,
-        first: usize,
-        scaled: usize,
-        scale: S,
-    ) {
+    fn substitute_chunk<const C: usize>(&mut self, width: usize, first: usize, scale: S) {
         let nv = self.freedom.len();
         let stride = self.psi.len() * K::WIDTH;
         let x = &mut self.panel[..nv * width];
@@ -310,12 +303,11 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
             own.copy_from_slice(&sum);
         }
         for k in 0..nv {
-            let inverse = self.freedom[k].inverse;
-            let (one, other) = (K::spread(inverse * scale), K::spread(inverse));
+            let inverse = K::spread(self.freedom[k].inverse * scale);
             let mut sum = [K::Many::zero(); C];
             let own = &x[k * width + first..][..C];
             for c in 0..C {
-                sum[c] = own[c] * if first + c < scaled { one } else { other };
+                sum[c] = own[c] * inverse;
             }
             let u = &self.u_transposed[k * stride..(k + 1) * stride];
             for run in self.way_start[k]..self.way_start[k + 1] {
@@ -414,7 +406,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
                         self.panel[k * width + c] = read::<S, K>(row, c * K::WIDTH);
                     }
                 }
-                self.substitute(width, width, scale);
+                self.substitute(width, scale);
                 for k in 0..nv {
                     let row = &mut matrix[k * columns + first..k * columns + last];
                     for c in 0..width {
@@ -445,7 +437,7 @@ impl<S: Scalar, K: Pack<S>> Columns<S, K> {
         if self.written_out() {
             let width = self.psi.len();
             self.identity(width, 0);
-            self.substitute(width, 0, S::one());
+            self.substitute(width, S::one());
             return self.write(width, 0, nv, inverse);
         }
         let zero = [K::Many::zero(); CHUNK];

@@ -346,3 +346,35 @@ impl Factorization<f64> {
             .find(|&k| !(self.inverse[k].is_finite() && self.inverse[k] > 0.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Inertial, JointKind, JointSpec, ModelBuilder};
+    use crate::spatial::{Sym3, Vec3};
+
+    /// A nut of 2 kg on a screw that advances by p per radian: I + m p² relative to tr I + 3 m p².
+    #[test]
+    fn pivots_of_a_screw_are_relative_to_turning_and_sliding() {
+        for pitch in [0.125, 0.25, -3.0] {
+            let mut builder = ModelBuilder::new("screw");
+            let nut = Inertial {
+                mass: 2.0,
+                centre: Vec3::zero(),
+                tensor: Sym3::new(0.2, 0.3, 0.4, 0.0, 0.0, 0.0),
+            };
+            builder.link("nut", nut);
+            let mut joint = JointSpec::new("screw", JointKind::Helical, "world", "nut");
+            joint.pitch = pitch;
+            joint.axes.first = Vec3::new(0.0, 0.0, 1.0);
+            builder.joint(joint);
+            let model = builder.build().expect("sound");
+            let mut factors = Factorization::new(&model);
+            factors.factorize(&model, &[0.7]);
+            let square = 2.0 * pitch * pitch;
+            let wanted = (0.4 + square) / (0.9 + 3.0 * square);
+            let found = factors.relative_pivots(&model)[0];
+            assert!((found - wanted).abs() < 1e-15, "{pitch}: {found} {wanted}");
+        }
+    }
+}

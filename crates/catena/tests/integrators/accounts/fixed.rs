@@ -110,6 +110,7 @@ fn account(
     let mut found = Digest::new();
     let new = || Fixed::new(method, q.len(), v.len(), size).unwrap();
     let mut run = new();
+    assert_eq!((run.method(), run.size()), (method, size));
     run.start(t, q, v).unwrap();
     found.words(&run.checkpoint());
     let mut ending = String::new();
