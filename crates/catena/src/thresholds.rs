@@ -1,6 +1,6 @@
 //! Sizes at which one method of computing takes over from another, and prefetch distances.
 //!
-//! Accelerations do not depend on these numbers beyond round-off; times do, and with [`ROWS_TOGETHER`] which of several dependent rows are left out. Where a size follows from a cache, the arithmetic is given next to it:
+//! Accelerations do not depend on these numbers beyond round-off; times do, and with `ROWS_TOGETHER` which of several dependent rows are left out. Where a size follows from a cache, the arithmetic is given next to it:
 //! 32 KiB in the first level and 1 MiB in the second, as processors for AVX2 and AVX-512 have at least. `cargo bench -p catena --bench cost`
 //! prints the times of every route over the number of bodies; with `-- thresholds` it prints those on both sides of a size and tells which of
 //! two methods should serve more models. The ratios below are from there, on an AVX-512 processor: the time at that size by the method that serves up
