@@ -185,5 +185,5 @@ def test_conventions_are_where_they_are_needed():
     functions += [(function, "q and v") for function in (of_jax.inverse, of_jax.forward, of_jax.step)]
     for function, kind in functions:
         text = " ".join(function.__doc__.split())
-        words = ["(w, x, y, z)", "radians"] + (["world axes"] if kind == "q and v" else [])
+        words = ["(w, x, y, z)", "radians"] + (["joint axes"] if kind == "q and v" else [])
         assert all(word in text for word in words), function.__name__
