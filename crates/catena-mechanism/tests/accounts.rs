@@ -12,11 +12,12 @@ use catena::algorithm::constrained::{Axes, Stabilisation};
 use catena::model::{Inertial, JointKind, JointSpec, ModelBuilder, embedded};
 use catena::random::Random;
 use catena::spatial::{Sym3, Vec3};
-use catena::{ClosedChain, Cpu, Error, Model, State};
+use catena::{ClosedChain, Cpu, Model, State};
 use catena_mechanism::doctor::diagnose;
 use catena_mechanism::{
     Formulation, Linearisation, Mechanism, Mode, Modes, Solution, SteadyMotion, laws,
 };
+use catena_testing::accounts::{self, in_words};
 use catena_testing::draw::{numbers, wrenches};
 use catena_testing::{parallelogram, random_closed};
 use std::fmt::Debug;
@@ -32,24 +33,10 @@ fn digest(what: &dyn Debug) -> String {
     format!("{hash:016x}")
 }
 
-fn in_words(error: &Error) -> String {
-    let advice = error.advice().map_or(String::new(), |a| format!(" [{a}]"));
-    format!("{:?}: {}{advice}", error.kind(), error.message())
-}
-
 /// Compares lines with those recorded in the file of this name.
 fn compare(name: &str, lines: &[String]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/accounts");
-    let path = folder.join(name);
-    if std::env::var_os("CATENA_UPDATE").is_some() {
-        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    }
-    let recorded = std::fs::read_to_string(&path).unwrap();
-    let recorded: Vec<&str> = recorded.lines().collect();
-    for (line, expected) in lines.iter().zip(&recorded) {
-        assert_eq!(line, expected, "{name}");
-    }
-    assert_eq!(lines.len(), recorded.len(), "{name}");
+    accounts::compare(&folder.join(name), lines);
 }
 
 fn model(name: &str) -> Model {

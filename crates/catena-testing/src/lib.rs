@@ -1,8 +1,9 @@
-//! What several test files share: random vectors and wrenches, runs to their end, comparison, and tests that a processor cannot run.
+//! What several test files share: random vectors and wrenches, runs to their end, comparison, records, and tests that a processor cannot run.
 //!
 //! Integration tests of every crate may use it, those of `catena` too. Unit tests of `catena` cannot: the `catena` that this crate
 //! depends on is not the one under test, and their types differ.
 
+pub mod accounts;
 pub mod closed;
 pub mod draw;
 pub mod elements;

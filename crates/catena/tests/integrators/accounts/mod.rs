@@ -15,9 +15,10 @@ mod implicit;
 mod variable;
 mod watched;
 
+use catena::Result;
 use catena::integrate::bdf::{Implicit, Role};
 use catena::integrate::{Event, Mechanical, StepOutcome, System};
-use catena::{Error, Result};
+pub use catena_testing::accounts::in_words;
 use std::path::Path;
 
 /// A hash of numbers in their order (Fowler, Noll and Vo, by words).
@@ -222,23 +223,8 @@ impl<P: Implicit + ?Sized> Implicit for Recorded<P> {
     }
 }
 
-/// An error in full.
-pub fn in_words(error: &Error) -> String {
-    let advice = error.advice().map_or(String::new(), |a| format!(" [{a}]"));
-    format!("{:?}: {}{advice}", error.kind(), error.message())
-}
-
 /// Compares lines with those recorded in the file of this name.
 pub fn compare(name: &str, lines: &[String]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integrators/accounts");
-    let path = folder.join(name);
-    if std::env::var_os("CATENA_UPDATE").is_some() {
-        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-    }
-    let recorded = std::fs::read_to_string(&path).unwrap();
-    let recorded: Vec<&str> = recorded.lines().collect();
-    for (line, expected) in lines.iter().zip(&recorded) {
-        assert_eq!(line, expected, "{name}");
-    }
-    assert_eq!(lines.len(), recorded.len(), "{name}");
+    catena_testing::accounts::compare(&folder.join(name), lines);
 }
